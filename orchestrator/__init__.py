@@ -1,0 +1,3 @@
+"""The engine: spec -> plan -> admit -> build -> qualify, one package per stage."""
+
+__version__ = "0.1.0"
