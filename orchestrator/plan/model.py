@@ -1,0 +1,189 @@
+"""The plan: system, sample digest, roles, topology, ownership, combine order, numerics, and its identities.
+
+Knows nothing about epochs, update counts, ports, targets, devices or paths: two deployments of one plan have
+the same digest. Words are IEEE 754 binary64; the *state vector* is every parameter field, then every optimizer
+state field, in declared field and index order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from evidence.digest import sha256_json
+
+from orchestrator.plan.tree import Assignment, as_json
+
+SCHEMA = "orch-plan/v1"
+
+
+@dataclass(frozen=True)
+class Field:
+    """A named run of words.
+
+    Attributes:
+        name: as declared.
+        size: words.
+        initial: `size` words; empty for fields that hold no state (samples, contributions).
+    """
+
+    name: str
+    size: int
+    initial: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True)
+class System:
+    """A learner with no device, host or address in it.
+
+    Attributes:
+        name: what people call it; outside every identity.
+        kind: `data-parallel`.
+        parameters: fields that contributions read.
+        state: optimizer state fields.
+        sample: the columns of one sample, in file order.
+        contributions: what one sample adds; `update` reads field X as its mean over all samples, `mean_X`.
+        contribution: per-sample program; reads parameters and one sample.
+        update: reads parameters, state, means and `rate`; writes parameters and state.
+        evaluate: per-sample program that runs after `contribution`'s statements and assigns the results.
+        results: scalars that `evaluate` assigns, in order, `loss` among them; each is summed over samples.
+        rate: the constant that `update` reads as `rate`.
+        rows: samples.
+        samples_sha256: of all sample words, row by row, little-endian binary64.
+        numerics: `binary64-ordered`.
+    """
+
+    name: str
+    kind: str
+    parameters: tuple[Field, ...]
+    state: tuple[Field, ...]
+    sample: tuple[Field, ...]
+    contributions: tuple[Field, ...]
+    contribution: tuple[Assignment, ...]
+    update: tuple[Assignment, ...]
+    evaluate: tuple[Assignment, ...]
+    results: tuple[str, ...]
+    rate: float
+    rows: int
+    samples_sha256: str
+    numerics: str
+
+    @property
+    def state_fields(self) -> tuple[Field, ...]:
+        """Parameters, then optimizer state: the order of the state vector."""
+        return self.parameters + self.state
+
+    @property
+    def state_words(self) -> int:
+        """Words of the state vector."""
+        return sum(field.size for field in self.state_fields)
+
+    @property
+    def sample_words(self) -> int:
+        """Words of one sample."""
+        return sum(field.size for field in self.sample)
+
+    @property
+    def combined_words(self) -> int:
+        """Words of one owner's contribution frame: contributions, results, and the sample mass, in that order."""
+        return sum(field.size for field in self.contributions) + len(self.results) + 1
+
+    @cached_property
+    def digest(self) -> str:
+        """The `system` identity: decides whether a checkpoint may be loaded."""
+        return sha256_json(self.as_json())
+
+    def as_json(self) -> dict[str, object]:
+        """Everything that the identity covers; not the name, nor the text that the trees were parsed from."""
+        return {
+            "kind": self.kind,
+            "parameters": [_field_json(field) for field in self.parameters],
+            "state": [_field_json(field) for field in self.state],
+            "sample": [[field.name, field.size] for field in self.sample],
+            "contributions": [[field.name, field.size] for field in self.contributions],
+            "contribution": [as_json(statement) for statement in self.contribution],
+            "update": [as_json(statement) for statement in self.update],
+            "evaluate": [as_json(statement) for statement in self.evaluate],
+            "results": list(self.results),
+            "rate": self.rate.hex(),
+            "samples": {"rows": self.rows, "sha256": self.samples_sha256},
+            "numerics": self.numerics,
+        }
+
+
+@dataclass(frozen=True)
+class Role:
+    """One participant.
+
+    Attributes:
+        name: as declared.
+        index: place in declaration order; 0 is the root.
+        first_sample: its first row.
+        samples: its rows; 0 is legal, such an owner contributes zeros and is counted.
+    """
+
+    name: str
+    index: int
+    first_sample: int
+    samples: int
+
+
+@dataclass(frozen=True)
+class Ownership:
+    """How each part of the state is held: `replicated` or `partitioned`."""
+
+    parameters: str
+    optimizer_state: str
+    gradients: str
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What every role computes, holds and says. Its digest is in every frame."""
+
+    system: System
+    roles: tuple[Role, ...]
+    topology: str
+    ownership: Ownership
+
+    @cached_property
+    def digest(self) -> str:
+        """The `plan` identity: decides whether two roles may talk."""
+        return sha256_json(self.as_json())
+
+    @property
+    def combine_order(self) -> tuple[str, ...]:
+        """Left-deep: ((first + second) + third) + ..., for every word alike."""
+        return tuple(role.name for role in self.roles)
+
+    @property
+    def parents(self) -> tuple[int | None, ...]:
+        """For each role, the index of the role that it dials; None for the root, which listens."""
+        return (None,) + (0,) * (len(self.roles) - 1)
+
+    def publication(self, field: Field, role: Role) -> range:
+        """Coordinates of a replicated field that this role writes into a checkpoint.
+
+        Contiguous, disjoint, together the whole field: [ceil(k r / n), ceil(k (r + 1) / n)).
+        """
+        count = len(self.roles)
+        return range(-(-field.size * role.index // count), -(-field.size * (role.index + 1) // count))
+
+    def as_json(self) -> dict[str, object]:
+        """Everything that the identity covers."""
+        return {
+            "schema": SCHEMA,
+            "system": self.system.as_json(),
+            "roles": [[role.name, role.first_sample, role.samples] for role in self.roles],
+            "topology": self.topology,
+            "ownership": {
+                "parameters": self.ownership.parameters,
+                "optimizer_state": self.ownership.optimizer_state,
+                "gradients": self.ownership.gradients,
+            },
+            "combine": {"kind": "left-deep", "order": list(self.combine_order)},
+        }
+
+
+def _field_json(field: Field) -> list[object]:
+    return [field.name, field.size, [word.hex() for word in field.initial]]
