@@ -1,0 +1,84 @@
+"""How evidence opens, reads and replaces single files.
+
+Knows the operating system's rules for doing that safely: no link is followed, no fifo can block, a file
+appears whole or not at all. Must not know what any file means.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from pathlib import Path
+
+
+class NotRegularError(OSError):
+    """The name is a link, a directory, a fifo, a socket or a device, not a regular file."""
+
+
+class TooLargeError(OSError):
+    """The file is larger than any honest one of its kind."""
+
+
+def open_regular(path: Path | str) -> int:
+    """Open a regular file for reading, following no link in its last component; the caller closes it.
+
+    Raises:
+        NotRegularError: anything but a regular file.
+        OSError: it cannot be opened.
+    """
+    try:
+        # O_NONBLOCK: opening a fifo that nobody writes to would wait for ever.
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        if error.errno in {errno.ELOOP, errno.EMLINK, errno.ENXIO}:
+            raise NotRegularError(error.errno, "not a regular file", str(path)) from error
+        raise
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise NotRegularError(errno.EINVAL, "not a regular file", str(path))
+    return descriptor
+
+
+def read_bounded(path: Path, limit: int) -> bytes:
+    """Read a regular file of at most `limit` bytes.
+
+    Raises:
+        TooLargeError: it is larger.
+        OSError: as `open_regular`.
+    """
+    with os.fdopen(open_regular(path), "rb") as file:
+        data = file.read(limit + 1)
+    if len(data) > limit:
+        raise TooLargeError(errno.EFBIG, f"larger than {limit} bytes", str(path))
+    return data
+
+
+def part_name(name: str) -> str:
+    """Give the temporary name under which `write_whole` prepares the file `name`."""
+    return f".{name}.part"
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Make `path` hold `data`, durably: after a crash it holds either the old content or all of the new.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    part = path.with_name(part_name(path.name))
+    part.unlink(missing_ok=True)
+    with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644), "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    part.replace(path)
+    sync_folder(path.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the names in a folder durable."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
