@@ -1,0 +1,131 @@
+"""RunSpec -> Plan: what the user declared, typed, with its identities.
+
+Knows no machine. What the files mean alone is settled in `orchestrator.spec`; here stands what they mean
+together, and what is not built yet is refused by name.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from array import array
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import accumulate
+
+from orchestrator.errors import Label, Refusal, RefusedError
+from orchestrator.plan.model import Field, Ownership, Plan, Role, System
+from orchestrator.plan.programs import Programs, type_programs
+from orchestrator.spec.data import Samples, read_samples
+from orchestrator.spec.run import RunSpec
+from orchestrator.spec.system import FieldSpec, SystemSpec
+
+NATIVE_TARGETS = ("x86_64-linux", "aarch64-linux")
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A plan with the words that it was made over.
+
+    Attributes:
+        plan: the plan.
+        words: every sample word, row by row.
+        targets: role name -> target, in role order. Not part of the plan.
+    """
+
+    plan: Plan
+    words: array[float]
+    targets: dict[str, str]
+
+    def samples_of(self, role: Role) -> bytes:
+        """The role's rows as the file that travels beside its executable: little-endian binary64."""
+        width = self.plan.system.sample_words
+        return encode(self.words[role.first_sample * width : (role.first_sample + role.samples) * width])
+
+
+def encode(words: array[float]) -> bytes:
+    """Binary64 words in the wire and file encoding: little-endian, on every controller."""
+    if sys.byteorder == "little":
+        return words.tobytes()
+    swapped = array("d", words)
+    swapped.byteswap()
+    return swapped.tobytes()
+
+
+def derive(run: RunSpec) -> Planned:
+    """The plan of a run spec.
+
+    Raises:
+        RefusedError: with every refusal, in file order.
+    """
+    refusals = list(run_refusals(run))
+    programs, found = type_programs(run.system)
+    refusals += found
+    if refusals or programs is None:
+        raise RefusedError(refusals)
+    samples = read_samples(run.system.data, sum(size for _, size in run.system.sample))
+    return Planned(
+        Plan(
+            system=_system(run.system, programs, samples),
+            roles=_roles(run),
+            topology=str(run.topology),
+            ownership=Ownership(run.ownership.parameters, run.ownership.optimizer_state, run.ownership.gradients),
+        ),
+        samples.words,
+        {pairing.role: pairing.target for pairing in run.pairings},
+    )
+
+
+def run_refusals(run: RunSpec) -> Iterable[Refusal]:
+    """What a run spec asks for that no engine here realizes: refused by name, never done some other way."""
+    if run.topology not in ("pair", "star"):
+        yield Refusal(Label.TOPOLOGY, "topology is not built (got hierarchy, expected pair or star)", run.where(("topology",)), "topology")
+    for key in ("parameters", "optimizer_state", "gradients"):
+        value = getattr(run.ownership, key)
+        if value != "replicated":
+            yield Refusal(
+                Label.OWNERSHIP_UNSUPPORTED,
+                f"partitioned ownership is not built (got {value}, expected replicated)",
+                run.where(("ownership", key)),
+                f"ownership.{key}",
+            )
+    for pairing in run.pairings:
+        if pairing.device is not None or pairing.target not in NATIVE_TARGETS:
+            got = f"device {pairing.device}" if pairing.device else pairing.target
+            yield Refusal(
+                Label.TARGET_UNSUPPORTED,
+                f"no program is built for this pairing (got {got}, expected one of {', '.join(NATIVE_TARGETS)} without a device)",
+                pairing.where,
+                f"pairings.{pairing.role}",
+            )
+
+
+def _system(spec: SystemSpec, programs: Programs, samples: Samples) -> System:
+    return System(
+        name=spec.name,
+        kind=spec.kind,
+        parameters=_fields(spec.parameters),
+        state=_fields(spec.state),
+        sample=tuple(Field(name, size) for name, size in spec.sample),
+        contributions=programs.contributions,
+        contribution=programs.contribution,
+        update=programs.update,
+        evaluate=programs.evaluate,
+        results=programs.results,
+        rate=spec.rate,
+        rows=samples.rows,
+        samples_sha256=hashlib.sha256(encode(samples.words)).hexdigest(),
+        numerics=spec.numerics,
+    )
+
+
+def _fields(specs: Iterable[FieldSpec]) -> tuple[Field, ...]:
+    return tuple(Field(spec.name, spec.size, tuple(spec.initial)) for spec in specs)
+
+
+def _roles(run: RunSpec) -> tuple[Role, ...]:
+    firsts = accumulate(run.samples, initial=0)
+    return tuple(
+        Role(name, index, first, count)
+        for index, (name, count, first) in enumerate(zip(run.roles, run.samples, firsts, strict=False))
+    )

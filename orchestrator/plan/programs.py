@@ -1,0 +1,167 @@
+"""A system's three programs, typed: contribution, update, evaluate.
+
+Who may read and write what (the seat of the rule that a contribution reads one version of the state):
+
+* `contribution` reads parameters and one sample; writes locals, among them the contributions;
+* `evaluate` goes on where `contribution` stopped, and assigns scalar results, `loss` among them;
+* `update` reads parameters, state, `rate` and `mean_X` for every contribution X; writes parameters and state.
+
+A name X is a contribution if and only if `update` reads `mean_X`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from orchestrator.errors import Label, Refusal
+from orchestrator.plan import grammar, shapes
+from orchestrator.plan.model import Field
+from orchestrator.plan.tree import Assignment
+from orchestrator.spec.system import Statement, SystemSpec
+
+MEAN = "mean_"
+
+
+@dataclass(frozen=True)
+class Programs:
+    """The typed programs of one system; `contributions` in order of assignment."""
+
+    contributions: tuple[Field, ...]
+    contribution: tuple[Assignment, ...]
+    update: tuple[Assignment, ...]
+    evaluate: tuple[Assignment, ...]
+
+    @property
+    def results(self) -> tuple[str, ...]:
+        """What evaluation yields: every name that `evaluate` assigns."""
+        return tuple(statement.target for statement in self.evaluate)
+
+
+class _Collector:
+    """Parses and types statements, keeping every refusal with its place."""
+
+    def __init__(self) -> None:
+        self.refusals: list[Refusal] = []
+
+    def refuse(self, label: Label, statement: Statement, key: str, message: str, hint: str = "") -> None:
+        self.refusals.append(Refusal(label, message, statement.where, key, hint))
+
+    def parsed(self, statements: Iterable[Statement], key: str) -> Iterator[tuple[Statement, str, grammar.RawStatement]]:
+        for number, statement in enumerate(statements):
+            place = f"{key}[{number}]"
+            try:
+                yield statement, place, grammar.parse(statement.text)
+            except grammar.GrammarError as error:
+                self.refuse(Label.EXPRESSION_SYNTAX, statement, place, f"at character {error.offset + 1}: {error}")
+
+    def program(self, statements: Iterable[Statement], key: str, scope: shapes.Scope) -> tuple[Assignment, ...]:
+        typed = []
+        for statement, place, raw in self.parsed(statements, key):
+            try:
+                typed.append(shapes.shape(raw, scope))
+            except shapes.ShapeError as error:
+                message = f"at character {error.offset + 1}: {error}"
+                self.refuse(Label.EXPRESSION_TYPE, statement, place, message, error.hint)
+        return tuple(typed)
+
+
+def type_programs(spec: SystemSpec) -> tuple[Programs | None, tuple[Refusal, ...]]:
+    """The typed programs, or every refusal that its statements earn (then the first value is None)."""
+    out = _Collector()
+    parameters = {field.name: field.size for field in spec.parameters}
+    state = {field.name: field.size for field in spec.state}
+    sample = {field.name: field.size for field in spec.sample}
+    reserved = _reserved(parameters, state, sample)
+
+    inner = shapes.Scope({**parameters, **sample}, {}, why_not=_absent(state, "contributions read parameters and one sample"))
+    contribution = out.program(spec.contribution, "contribution", inner)
+    locals_of_contribution = dict(inner.assigned)
+
+    scope = shapes.Scope(dict(inner.readable), {}, why_not=inner.why_not)
+    evaluate = out.program(spec.evaluate, "evaluate", scope)
+    _check_results(out, spec, evaluate)
+
+    contributions = _contributions(out, spec, contribution, locals_of_contribution)
+    means = {f"{MEAN}{field.name}": field.size for field in contributions}
+    readable = {**parameters, **state, "rate": 1, **means}
+    not_here = _absent(sample, "an update reads means, not single samples")
+    update = out.program(spec.update, "update", shapes.Scope(readable, {**parameters, **state}, why_not=not_here))
+    _check_reserved(out, spec, reserved)
+    if out.refusals:
+        return None, tuple(sorted(out.refusals, key=lambda refusal: refusal.where))
+    return Programs(contributions, contribution, update, evaluate), ()
+
+
+def _absent(names: Mapping[str, int], reason: str) -> dict[str, str]:
+    return dict.fromkeys(names, reason)
+
+
+def _reserved(*groups: Mapping[str, int]) -> frozenset[str]:
+    return frozenset(name for group in groups for name in group if name in {"rate", "i", *grammar.FUNCTIONS} or name.startswith(MEAN))
+
+
+def _check_reserved(out: _Collector, spec: SystemSpec, reserved: frozenset[str]) -> None:
+    for field in (*spec.parameters, *spec.state):
+        if field.name in reserved:
+            out.refusals.append(
+                Refusal(
+                    Label.EXPRESSION_TYPE,
+                    f"the grammar uses this name itself (got {field.name}, expected another name)",
+                    field.where,
+                    field.name,
+                )
+            )
+
+
+def _check_results(out: _Collector, spec: SystemSpec, evaluate: tuple[Assignment, ...]) -> None:
+    if not spec.evaluate or len(evaluate) != len(spec.evaluate):
+        return
+    for number, assignment in enumerate(evaluate):
+        if assignment.size != 1:
+            out.refuse(
+                Label.EXPRESSION_TYPE,
+                spec.evaluate[number],
+                f"evaluate[{number}]",
+                f"evaluation assigns scalars (got {assignment.target} of {assignment.size} words, expected one word)",
+            )
+    if "loss" not in {assignment.target for assignment in evaluate}:
+        shown = ", ".join(assignment.target for assignment in evaluate)
+        out.refuse(Label.EXPRESSION_TYPE, spec.evaluate[0], "evaluate[0]", f"evaluation assigns no loss (got {shown}, expected loss)")
+
+
+def _contributions(
+    out: _Collector, spec: SystemSpec, contribution: tuple[Assignment, ...], assigned: Mapping[str, int]
+) -> tuple[Field, ...]:
+    """Contributions in the order in which they are first assigned; a mean of a name never assigned is refused by `update`."""
+    wanted = {
+        name
+        for _, _, raw in _Collector().parsed(spec.update, "update")
+        for name in _names(raw.value)
+        if name.startswith(MEAN)
+    }
+    order = dict.fromkeys(assignment.target for assignment in contribution)
+    found = tuple(Field(name, assigned[name]) for name in order if f"{MEAN}{name}" in wanted)
+    if not found and spec.contribution and len(contribution) == len(spec.contribution):
+        out.refuse(
+            Label.EXPRESSION_TYPE,
+            spec.contribution[-1],
+            f"contribution[{len(spec.contribution) - 1}]",
+            f"the update uses no contribution (got {', '.join(order)}, expected the update to read {MEAN}{next(iter(order))})",
+        )
+    return found
+
+
+def _names(node: grammar.Raw) -> Iterator[str]:
+    match node:
+        case grammar.Name(text):
+            yield text
+        case grammar.Call(_, arguments):
+            for argument in arguments:
+                yield from _names(argument)
+        case grammar.Operation(_, left, right):
+            if left is not None:
+                yield from _names(left)
+            yield from _names(right)
+        case _:
+            return
