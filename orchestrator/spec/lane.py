@@ -1,0 +1,125 @@
+"""`orch: lane/v1`: an ordered list of qualification steps over a run, with its deadlines and limits.
+
+Knows the steps by name and order; must not know what a step does. Lanes never name pods.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from orchestrator.errors import Label, Refusal
+from orchestrator.spec.document import Document
+from orchestrator.spec.faults import FileModel, one_of, suggest, TextLike
+from orchestrator.spec.places import visible
+from orchestrator.spec.run import RunSpec
+from orchestrator.spec.system import Title
+from orchestrator.spec.units import Amount, Milliseconds, Money
+
+STEPS = ("preflight", "build", "refusals", "uninterrupted", "split", "host-shadow", "evaluate", "record")
+MAX_UPDATES = 1 << 31
+
+Gate = Annotated[str, TextLike(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", "lower-case letters and digits in words joined by -")]
+
+
+class DeadlinesModel(FileModel):
+    """How long roles wait before they refuse."""
+
+    connect: Milliseconds = Field(description="for a peer to connect, such as 10s")
+    round: Milliseconds = Field(description="for one round, such as 5s")
+    run: Milliseconds = Field(description="for a whole start, such as 5m")
+
+
+class LimitsModel(FileModel):
+    """What a lane may use up."""
+
+    duration: Milliseconds | None = Field(default=None, description="time for the whole lane, such as 20m")
+    spend: Amount | None = Field(default=None, description="money for the whole lane, such as 2.00 USD")
+
+
+class LaneFile(FileModel):
+    """Qualification steps over a run."""
+
+    orch: Literal["lane/v1"] = Field(description="the kind of this file")
+    name: Title = Field(description="what people call it")
+    gate: Gate | None = Field(default=None, description="ORCH_<GATE>_CONFIG may name a pods file")
+    run: str = Field(min_length=1, description="the run's file, beside this one unless it begins with /")
+    updates: Annotated[int, Field(ge=2, le=MAX_UPDATES)] = Field(description="how many updates a run makes")
+    split: Annotated[int, Field(ge=1, le=MAX_UPDATES)] = Field(
+        description="after how many updates the split run is stopped and resumed"
+    )
+    omit: Mapping[str, Annotated[str, Field(min_length=1)]] = Field(
+        default={}, description="steps to leave out, each with a reason"
+    )
+    deadlines: DeadlinesModel = Field(description="how long roles wait")
+    limits: LimitsModel = Field(default=LimitsModel(), description="what a lane may use up")
+
+
+@dataclass(frozen=True)
+class Deadlines:
+    """How long roles wait, in milliseconds: to connect, for a round, for a whole start."""
+
+    connect_ms: int
+    round_ms: int
+    run_ms: int
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a lane may use up: seconds and money; None for no limit."""
+
+    duration_s: float | None
+    spend: Money | None
+
+
+@dataclass(frozen=True)
+class LaneSpec:
+    """A lane as declared: steps over `run`, for `updates` updates, split after `split` (0 < split < updates)."""
+
+    path: Path
+    document: Document = field(repr=False, compare=False)
+    name: str
+    gate: str | None
+    run: RunSpec
+    updates: int
+    split: int
+    omit: Mapping[str, str]
+    deadlines: Deadlines
+    limits: Limits
+
+
+def meaning(document: Document) -> tuple[Refusal, ...]:
+    """Refuses what no single value shows: a split outside the run, deadlines inside out, unknown steps."""
+    refusals: list[Refusal] = []
+    updates, split = document.get("updates"), document.get("split")
+    if type(updates) is int and type(split) is int and updates >= 2 and split >= updates:  # noqa: PLR2004 - the least
+        message = f"the split is not inside the run (got {split}, expected less than {updates} updates)"
+        refusals.append(document.at(Label.VALUE_RANGE, message, ("split",)))
+    omit = document.get("omit")
+    for step in omit if isinstance(omit, dict) else ():
+        if step not in STEPS:
+            message = f"there is no such step (got `{visible(step)}`, expected {one_of(STEPS)})"
+            hint = suggest(step, STEPS)
+            refusals.append(document.at(Label.NAME_UNKNOWN, message, ("omit", step), on_key=True, hint=hint))
+    return tuple(refusals)
+
+
+def build(document: Document, model: LaneFile, run: RunSpec) -> LaneSpec:
+    """Gives the typed lane of a file that nothing is wrong with."""
+    duration = model.limits.duration
+    return LaneSpec(
+        path=document.path,
+        document=document,
+        name=model.name,
+        gate=model.gate,
+        run=run,
+        updates=model.updates,
+        split=model.split,
+        omit=dict(model.omit),
+        deadlines=Deadlines(model.deadlines.connect, model.deadlines.round, model.deadlines.run),
+        limits=Limits(None if duration is None else duration / 1000, model.limits.spend),
+    )

@@ -1,0 +1,87 @@
+"""Node sets: `worker[1-3]` and what it stands for.
+
+Knows the syntax that ClusterShell and Slurm share; must not know what the names name. Groups (`@`), wildcards
+and set operators are refused: they would ask a file or a cluster elsewhere what a declaration means.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from orchestrator.spec.places import visible
+
+MAX_NAMES = 4096
+NAME = r"[a-z][a-z0-9_-]{0,62}"
+_ALLOWED = re.compile(r"[A-Za-z0-9_,\[\]-]+\Z")
+_NAME = re.compile(NAME + r"\Z")
+_RANGE = re.compile(r"\[([^\[\]]*)\]")
+
+
+class NodeSetError(ValueError):
+    """A text that is no node set; says what is wrong, ending "(got X, expected Y)"."""
+
+
+def expand(text: str) -> tuple[str, ...]:
+    """Gives the names that a node set stands for, in order.
+
+    Args:
+        text: such as `coordinator`, `worker[1-3]` or `rack[1-2]n[01-04]`.
+
+    Returns:
+        At least one and at most `MAX_NAMES` names, each one a valid role name.
+
+    Raises:
+        NodeSetError: the text is no node set, stands for too many names, or for one that no role can have.
+    """
+    if not _ALLOWED.match(text):
+        raise NodeSetError(f"(got `{visible(text)}`, expected a name or a set such as worker[1-3])")
+    if re.search(r"[0-9]{7}", text) or _count(text) > MAX_NAMES:
+        raise NodeSetError(f"(got `{visible(text)}`, expected at most {MAX_NAMES} names)")
+    if "[" in text or "," in text or "]" in text:
+        names = _folded(text)
+    else:
+        names = (text,)
+    for name in names:
+        if not _NAME.match(name):
+            expected = "lower-case letters, digits, - and _, beginning with a letter"
+            raise NodeSetError(f"(got `{visible(name)}`, expected {expected})")
+    return names
+
+
+def _count(text: str) -> int:
+    """Bounds from above how many names a text can stand for, before anything is expanded."""
+    total = 0
+    for part in re.split(r",(?![^\[]*\])", text):
+        product = 1
+        for match in _RANGE.finditer(part):
+            product *= sum(_width(item) for item in match[1].split(","))
+        total += product
+    return total
+
+
+def _width(item: str) -> int:
+    low, _, high = item.partition("-")
+    if not (low.isdigit() and high.isdigit()):
+        return 1
+    return max(int(high) - int(low) + 1, 1)
+
+
+def _folded(text: str) -> tuple[str, ...]:
+    # imported here: most files name roles one by one, and ClusterShell takes a while to load
+    from ClusterShell.NodeSet import NodeSet, NodeSetException, RESOLVER_NOGROUP
+
+    try:
+        return tuple(NodeSet(text, resolver=RESOLVER_NOGROUP))
+    except (NodeSetException, ValueError, LookupError) as error:
+        said = visible(str(error), 100)
+        raise NodeSetError(f"{said} (got `{visible(text)}`, expected a set such as worker[1-3])") from error
+
+
+def assign(keys: Mapping[str, tuple[str, ...]]) -> dict[str, str]:
+    """Gives for each name the first key whose set holds it."""
+    chosen: dict[str, str] = {}
+    for key, names in keys.items():
+        for name in names:
+            chosen.setdefault(name, key)
+    return chosen

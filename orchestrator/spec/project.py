@@ -1,0 +1,57 @@
+"""`orch.toml`: where a project keeps its bundles, and who it is. The one file that names no kind.
+
+Knows the keys and that paths are meant beside the file; must not look for the file: the commands do.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field
+
+from orchestrator.spec.document import Document
+from orchestrator.spec.faults import FileModel
+
+Text = Annotated[str, Field(min_length=1)]
+
+
+class ProjectFile(FileModel):
+    """Where a project keeps its bundles, and who it is."""
+
+    bundles: Text = Field(default="runs", description="the folder that bundles go to")
+    tracker: Text | None = Field(default=None, description="the tracker's database, as a URL")
+    signing_key: Text | None = Field(default=None, description="the private key that signs seals")
+    owner: Text | None = Field(default=None, description="whose runs these are")
+    content: Text | None = Field(default=None, description="the folder with specs, roles and lanes")
+
+
+@dataclass(frozen=True)
+class ProjectSpec:
+    """A project; paths are resolved beside its file."""
+
+    path: Path
+    bundles: Path
+    tracker: str | None
+    signing_key: Path | None
+    owner: str | None
+    content: Path | None
+
+
+def build(document: Document, model: ProjectFile) -> ProjectSpec:
+    """Gives the typed project of a file that nothing is wrong with."""
+    folder = document.path.parent
+
+    def beside(path: str | None) -> Path | None:
+        return None if path is None else folder / os.path.expanduser(path)  # noqa: PTH111 - this one never raises
+
+    return ProjectSpec(
+        path=document.path,
+        bundles=beside(model.bundles) or folder,
+        tracker=model.tracker,
+        signing_key=beside(model.signing_key),
+        owner=model.owner,
+        content=beside(model.content),
+    )

@@ -1,0 +1,348 @@
+"""`orch: run/v1`: which roles take part in a system, who holds what, and what each role is made for.
+
+Knows roles, row counts, topology and pairings as declared; must not know whether a plan for them exists:
+a declaration may ask for more than is built yet, and the plan says so by its own labels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, WithJsonSchema
+
+from orchestrator.errors import Label, Refusal, Where
+from orchestrator.spec.device import DeviceSpec
+from orchestrator.spec.document import Document
+from orchestrator.spec.faults import FileModel, one_of, suggest
+from orchestrator.spec.nodesets import NodeSetError, assign, expand
+from orchestrator.spec.places import visible
+from orchestrator.spec.system import SystemSpec, Title
+from orchestrator.spec.units import Size, complain, describe
+
+Target = Literal["x86_64-linux", "aarch64-linux", "command"]
+Holding = Literal["replicated", "partitioned"]
+REST = "rest"
+TOPOLOGIES = ("pair", "star", "hierarchy")
+
+
+def _topology(value: Any) -> Any:
+    """Gives the long form of a topology's short one."""
+    if not isinstance(value, str):
+        return value
+    if value == "hierarchy":
+        raise complain(
+            Label.VALUE_CHOICE,
+            "(got hierarchy without a fan-out, expected {kind: hierarchy, fan_out: N})",
+        )
+    if value not in TOPOLOGIES:
+        expected = "pair, star or {kind: hierarchy, fan_out: N}"
+        message = f"(got {describe(value)}, expected {expected})"
+        raise complain(Label.VALUE_CHOICE, message, suggest(value, TOPOLOGIES))
+    return {"kind": value}
+
+
+def _fan_out(value: Any) -> Any:
+    if isinstance(value, dict) and value.get("kind") == "hierarchy" and "fan_out" not in value:
+        raise complain(Label.FIELD_MISSING, "(got a hierarchy without fan_out, expected fan_out: N)")
+    if isinstance(value, dict) and value.get("kind") in ("pair", "star") and "fan_out" in value:
+        raise complain(
+            Label.VALUE_CHOICE, f"(got a fan_out for a {value['kind']}, expected one for a hierarchy only)"
+        )
+    return value
+
+
+def _count(value: Any) -> Any:
+    if value == REST:
+        return value
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise complain(Label.VALUE_TYPE, f"(got {describe(value)}, expected a row count or {REST})")
+    if value < 0:
+        raise complain(Label.VALUE_RANGE, f"(got {value}, expected at least 0)")
+    return value
+
+
+class TopologyModel(FileModel):
+    """How contributions come together."""
+
+    kind: Literal["pair", "star", "hierarchy"] = Field(description="the shape")
+    fan_out: Annotated[int, Field(ge=2, le=4096)] | None = Field(
+        default=None, description="how many children a node has, in a hierarchy"
+    )
+
+
+class OwnershipModel(FileModel):
+    """Who holds which part of the state."""
+
+    parameters: Holding = Field(default="replicated", description="on every role, or split between them")
+    optimizer_state: Holding = Field(default="replicated", description="on every role, or split between them")
+    gradients: Holding = Field(default="replicated", description="on every role, or split between them")
+
+
+class PairingModel(FileModel):
+    """What a role's program is made for."""
+
+    target: Target = Field(description="what the role program is made for")
+    device: str | None = Field(default=None, description="the device profile, for a device role")
+
+
+_ROW_COUNT = {"anyOf": [{"type": "integer", "minimum": 0}, {"const": REST}]}
+RowCount = Annotated[Any, BeforeValidator(_count), WithJsonSchema(_ROW_COUNT)]
+_TOPOLOGY_FORMS = {
+    "anyOf": [
+        {"enum": ["pair", "star"]},
+        {
+            "type": "object",
+            "properties": {
+                "kind": {"enum": list(TOPOLOGIES)},
+                "fan_out": {"type": "integer", "minimum": 2},
+            },
+            "required": ["kind"],
+            "additionalProperties": False,
+        },
+    ]
+}
+TopologyForm = Annotated[
+    TopologyModel, BeforeValidator(_fan_out), BeforeValidator(_topology), WithJsonSchema(_TOPOLOGY_FORMS)
+]
+
+
+class RunFile(FileModel):
+    """A system, the roles that take part, and what each role is made for."""
+
+    orch: Literal["run/v1"] = Field(description="the kind of this file")
+    name: Title = Field(description="what people call it")
+    system: str = Field(
+        min_length=1, description="the system's file, beside this one unless it begins with /"
+    )
+    topology: TopologyForm = Field(description="pair, star or {kind: hierarchy, fan_out: N}")
+    roles: Annotated[tuple[str, ...], Field(min_length=1)] = Field(
+        description="the roles in order, the root first; names or node sets such as worker[1-3]"
+    )
+    samples: Mapping[str, RowCount] = Field(
+        description="how many rows each role has, in role order; one may say rest"
+    )
+    ownership: OwnershipModel = Field(default=OwnershipModel(), description="who holds what")
+    pairings: Mapping[str, PairingModel] = Field(description="what each role's program is made for")
+    memory: Mapping[str, Size] = Field(default={}, description="how much memory a role asks for")
+
+
+@dataclass(frozen=True)
+class Hierarchy:
+    """A tree in which a node has at most `fan_out` children."""
+
+    fan_out: int
+
+
+@dataclass(frozen=True)
+class Ownership:
+    """Who holds parameters, optimizer state and gradients: `replicated` or `partitioned`."""
+
+    parameters: str
+    optimizer_state: str
+    gradients: str
+
+
+@dataclass(frozen=True)
+class Pairing:
+    """What one role's program is made for: a target and, for a device role, the name of a device profile."""
+
+    role: str
+    target: str
+    device: str | None
+    where: Where
+
+
+@dataclass(frozen=True)
+class RunSpec:
+    """A run as declared. `samples`, `pairings` and `memory` (bytes, or None) stand in the order of `roles`.
+
+    `devices` holds the profile of every device that a pairing names.
+    """
+
+    path: Path
+    document: Document = field(repr=False, compare=False)
+    name: str
+    system: SystemSpec
+    topology: Literal["pair", "star"] | Hierarchy
+    roles: tuple[str, ...]
+    samples: tuple[int, ...]
+    ownership: Ownership
+    pairings: tuple[Pairing, ...]
+    memory: tuple[int | None, ...]
+    devices: Mapping[str, DeviceSpec]
+
+    def where(self, key_path: Sequence[str | int], *, key: bool = False) -> Where:
+        """Gives the place of a key path in the file."""
+        return self.document.where(key_path, key=key)
+
+
+def roles(document: Document) -> tuple[tuple[str, ...], tuple[Refusal, ...]]:
+    """Expands the declared roles, in order, and refuses what is no name or stands twice."""
+    names: list[str] = []
+    refusals: list[Refusal] = []
+    declared = document.get("roles")
+    for index, text in enumerate(declared if isinstance(declared, list) else ()):
+        if not isinstance(text, str):
+            continue
+        try:
+            expanded = expand(text)
+        except NodeSetError as error:
+            refusals.append(document.at(Label.VALUE_FORMAT, f"is no node set {error}", ("roles", index)))
+            continue
+        for name in expanded:
+            if name in names:
+                message = f"role `{name}` stands twice (got it again, expected every role once)"
+                refusals.append(document.at(Label.NAME_DUPLICATE, message, ("roles", index)))
+                break
+        names.extend(name for name in expanded if name not in names)
+    return tuple(names), tuple(refusals)
+
+
+def role_keys(
+    document: Document, section: str, names: tuple[str, ...]
+) -> tuple[dict[str, tuple[str, ...]], tuple[Refusal, ...]]:
+    """Expands the keys of a mapping by role, and refuses unknown roles and roles that two keys name."""
+    sets: dict[str, tuple[str, ...]] = {}
+    refusals: list[Refusal] = []
+    mapping = document.get(section)
+    taken: set[str] = set()
+    for key in mapping if isinstance(mapping, dict) else ():
+        try:
+            expanded = expand(key)
+        except NodeSetError as error:
+            refusals.append(
+                document.at(Label.VALUE_FORMAT, f"is no node set {error}", (section, key), on_key=True)
+            )
+            continue
+        for name in expanded:
+            if name not in names:
+                message = (
+                    f"there is no role `{visible(name)}` (got `{visible(key)}`, expected {one_of(names)})"
+                )
+                hint = suggest(name, names)
+                refusals.append(
+                    document.at(Label.ROLE_UNKNOWN, message, (section, key), on_key=True, hint=hint)
+                )
+                break
+            if name in taken:
+                message = (
+                    f"role `{name}` stands twice in `{section}` (got it again, expected every role once)"
+                )
+                refusals.append(document.at(Label.NAME_DUPLICATE, message, (section, key), on_key=True))
+                break
+        taken.update(expanded)
+        sets[key] = expanded
+    return sets, tuple(refusals)
+
+
+def meaning(document: Document, rows: int | None) -> tuple[Refusal, ...]:
+    """Refuses what no single value shows: roles that do not fit together, counts that do not total.
+
+    Args:
+        document: the file.
+        rows: how many samples the system has; None where that cannot be said.
+    """
+    names, refusals = roles(document)
+    if not names or refusals:
+        return refusals
+    found = list(_topology_fits(document, names))
+    for section in ("samples", "pairings", "memory"):
+        sets, wrong = role_keys(document, section, names)
+        found.extend(wrong)
+        found.extend(_coverage(document, section, sets, names))
+        if section == "samples" and not wrong:
+            found.extend(_total(document, sets, names, rows))
+    return tuple(found)
+
+
+def _topology_fits(document: Document, names: tuple[str, ...]) -> Iterator[Refusal]:
+    topology = document.get("topology")
+    kind = topology.get("kind") if isinstance(topology, dict) else topology
+    if kind == "pair" and len(names) != 2:  # noqa: PLR2004 - a pair is two
+        message = f"a pair is two roles (got {len(names)}, expected 2)"
+        yield document.at(Label.TOPOLOGY, message, ("topology",))
+    if kind in ("star", "hierarchy") and len(names) < 2:  # noqa: PLR2004 - a root and another
+        message = f"a {kind} is a root and at least one more role (got {len(names)}, expected 2 or more)"
+        yield document.at(Label.TOPOLOGY, message, ("topology",))
+
+
+def _coverage(
+    document: Document, section: str, sets: Mapping[str, tuple[str, ...]], names: tuple[str, ...]
+) -> Iterator[Refusal]:
+    """Refuses roles that a mapping leaves out; `memory` may."""
+    if section == "memory" or not isinstance(document.get(section), dict):
+        return
+    chosen = assign(sets)
+    label, what = (
+        (Label.SAMPLES_COUNT, "row count") if section == "samples" else (Label.PAIRING_MISSING, "pairing")
+    )
+    for name in names:
+        if name not in chosen:
+            message = f"role `{name}` has no {what} (got nothing, expected `{name}` in `{section}`)"
+            yield document.at(label, message, (section, name))
+
+
+def _total(
+    document: Document, sets: Mapping[str, tuple[str, ...]], names: tuple[str, ...], rows: int | None
+) -> Iterator[Refusal]:
+    counts = document.get("samples")
+    values = {name: counts[key] for name, key in assign(sets).items()}
+    if not all(value == REST or (isinstance(value, int) and value >= 0) for value in values.values()):
+        return
+    rests = [name for name, value in values.items() if value == REST]
+    if len(rests) > 1:
+        key = [key for key, expanded in sets.items() if rests[1] in expanded][0]
+        message = f"one role alone can have the rest (got {one_of(rests)}, expected one)"
+        yield document.at(Label.SAMPLES_COUNT, message, ("samples", key))
+        return
+    total = sum(value for value in values.values() if value != REST)
+    if rows is None or set(values) != set(names):
+        return
+    if total > rows or (total < rows and not rests):
+        expected = f"at most {rows}" if rests else f"{rows}"
+        message = f"the row counts do not total the data file's rows (got {total}, expected {expected})"
+        yield document.at(Label.SAMPLES_COUNT, message, ("samples",))
+
+
+def build(
+    document: Document, model: RunFile, system: SystemSpec, devices: Mapping[str, DeviceSpec]
+) -> RunSpec:
+    """Gives the typed run of a file that nothing is wrong with."""
+    names, _ = roles(document)
+    counts = _by_role(document, "samples", names, model.samples)
+    fixed = sum(count for count in counts if count != REST)
+    pairings = _by_role(document, "pairings", names, model.pairings)
+    keys = assign(role_keys(document, "pairings", names)[0])
+    topology: Any = model.topology.kind
+    return RunSpec(
+        path=document.path,
+        document=document,
+        name=model.name,
+        system=system,
+        topology=Hierarchy(model.topology.fan_out) if model.topology.fan_out is not None else topology,
+        roles=names,
+        samples=tuple(system.rows - fixed if count == REST else count for count in counts),
+        ownership=Ownership(**model.ownership.model_dump()),
+        pairings=tuple(
+            Pairing(
+                role,
+                pairing.target,
+                pairing.device,
+                document.where(("pairings", keys[role], "target")),
+            )
+            for role, pairing in zip(names, pairings, strict=True)
+        ),
+        memory=_by_role(document, "memory", names, model.memory),
+        devices=devices,
+    )
+
+
+def _by_role(
+    document: Document, section: str, names: tuple[str, ...], values: Mapping[str, Any]
+) -> tuple[Any, ...]:
+    """Gives the values of a mapping by role in role order; None for a role that it leaves out."""
+    chosen = assign(role_keys(document, section, names)[0])
+    return tuple(values[chosen[name]] if name in chosen else None for name in names)

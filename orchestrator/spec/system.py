@@ -1,0 +1,218 @@
+"""`orch: system/v1`: a learner with no device, host or address in it.
+
+Knows the fields and where the arithmetic stands; must not know what the arithmetic means: statements stay
+text here, with their places, and the plan parses them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, WithJsonSchema
+
+from orchestrator.errors import Label, Refusal, Where
+from orchestrator.spec.document import Document
+from orchestrator.spec.faults import FileModel, TextLike
+from orchestrator.spec.units import complain, describe
+
+MAX_WORDS = 1 << 24
+RESERVED = frozenset({"rate", "i", "dot", "sum", "sqrt", "loss"})
+
+Title = Annotated[str, TextLike(r"[a-z0-9][a-z0-9._-]{0,63}", "lower-case letters, digits, -, _ and .")]
+"""The name of a thing that has a file of its own."""
+
+Identifier = Annotated[str, TextLike(r"[A-Za-z][A-Za-z0-9_]{0,62}", "a letter, then letters, digits and _")]
+"""A name inside a system's arithmetic."""
+
+Words = Annotated[int, Field(ge=1, le=MAX_WORDS)]
+
+
+def _initial(value: Any) -> Any:
+    numbers = value if isinstance(value, tuple) else (value,)
+    for number in numbers:
+        if isinstance(number, bool) or not isinstance(number, int | float):
+            expected = "a number, or a list of one for each word"
+            raise complain(Label.VALUE_TYPE, f"(got {describe(number)}, expected {expected})")
+    return tuple(float(number) for number in numbers) if isinstance(value, tuple) else float(value)
+
+
+def _initial_size(value: float | tuple[float, ...], info: ValidationInfo) -> float | tuple[float, ...]:
+    size = info.data.get("size")
+    if isinstance(value, tuple) and size is not None and len(value) != size:
+        raise complain(Label.VALUE_RANGE, f"(got {len(value)} numbers, expected {size}, one for each word)")
+    return value
+
+
+_NUMBERS = {"anyOf": [{"type": "number"}, {"type": "array", "items": {"type": "number"}}]}
+
+
+class FieldModel(FileModel):
+    """Words of the learner's state under one name."""
+
+    size: Words = Field(description="how many words it holds")
+    initial: Annotated[
+        Any, BeforeValidator(_initial), AfterValidator(_initial_size), WithJsonSchema(_NUMBERS)
+    ] = Field(description="what every word is at first: one number for all, or one for each")
+
+
+class SamplesFile(FileModel):
+    """Where the samples are."""
+
+    file: str = Field(min_length=1, description="a CSV file, beside this one unless it begins with /")
+
+
+class SystemFile(FileModel):
+    """A learner, declared with no device, host or address."""
+
+    orch: Literal["system/v1"] = Field(description="the kind of this file")
+    name: Title = Field(description="what people call it")
+    kind: Literal["data-parallel"] = Field(description="how samples come together")
+    parameters: Annotated[Mapping[Identifier, FieldModel], Field(min_length=1)] = Field(
+        description="what contributions read and the update changes"
+    )
+    state: Mapping[Identifier, FieldModel] = Field(default={}, description="what only the update reads")
+    sample: Annotated[Mapping[Identifier, Words], Field(min_length=1)] = Field(
+        description="the columns of one sample, in the order of the file: name and how many"
+    )
+    contribution: Annotated[tuple[str, ...], Field(min_length=1)] = Field(
+        description="what one sample adds: assignments that read parameters and one sample"
+    )
+    update: Annotated[tuple[str, ...], Field(min_length=1)] = Field(
+        description="how the state changes: assignments that read it, the means `mean_X` and `rate`"
+    )
+    evaluate: Annotated[tuple[str, ...], Field(min_length=1)] = Field(
+        description="assignments for one sample that yield `loss`, summed in sample order"
+    )
+    rate: float = Field(gt=0, description="the constant that `update` reads as `rate`")
+    samples: SamplesFile = Field(description="where the samples are")
+    numerics: Literal["binary64-ordered"] = Field(
+        default="binary64-ordered", description="which arithmetic, in which order"
+    )
+
+
+@dataclass(frozen=True)
+class Statement:
+    """One assignment as the user wrote it.
+
+    Attributes:
+        text: the assignment.
+        where: where the text, with its quotes, begins.
+        inner: where its first character stands; None where offsets into it have no one place in the file.
+        key: its key path, dotted.
+    """
+
+    text: str
+    where: Where
+    inner: Where | None
+    key: str
+
+    def at(self, offset: int) -> Where:
+        """Gives the place of a character of the text; the statement's own where it has none."""
+        if self.inner is None:
+            return self.where
+        return Where(self.inner.path, self.inner.line, self.inner.column + offset)
+
+
+@dataclass(frozen=True)
+class FieldSpec:
+    """A named run of words: `size` of them, `initial` at first (one float for each word)."""
+
+    name: str
+    size: int
+    initial: tuple[float, ...]
+    where: Where
+
+
+@dataclass(frozen=True)
+class SystemSpec:
+    """A system as declared; `data` is the resolved path of its samples, `rows` how many it has."""
+
+    path: Path
+    document: Document = field(repr=False, compare=False)
+    name: str
+    kind: str
+    parameters: tuple[FieldSpec, ...]
+    state: tuple[FieldSpec, ...]
+    sample: tuple[tuple[str, int], ...]
+    contribution: tuple[Statement, ...]
+    update: tuple[Statement, ...]
+    evaluate: tuple[Statement, ...]
+    rate: float
+    data: Path
+    rows: int
+    numerics: str
+
+    @property
+    def width(self) -> int:
+        """Words of one sample."""
+        return sum(size for _, size in self.sample)
+
+    def where(self, key_path: Sequence[str | int], *, key: bool = False) -> Where:
+        """Gives the place of a key path in the file."""
+        return self.document.where(key_path, key=key)
+
+
+def header(sample: Mapping[str, int]) -> tuple[str, ...]:
+    """Gives the column names that a data file's header must have: `y` for one word, `x0`, `x1`... for more."""
+    return tuple(
+        name if size == 1 else f"{name}{index}" for name, size in sample.items() for index in range(size)
+    )
+
+
+def meaning(document: Document) -> tuple[Refusal, ...]:
+    """Refuses what no single value shows: names that stand for two things."""
+    refusals: list[Refusal] = []
+    seen: dict[str, str] = {}
+    for section in ("parameters", "state", "sample"):
+        names = document.get(section)
+        for name in names if isinstance(names, dict) else ():
+            taken = "the arithmetic's own" if name in RESERVED or name.startswith("mean_") else seen.get(name)
+            if taken:
+                message = f"`{name}` is taken (got a name of {taken}, expected another)"
+                refusals.append(document.at(Label.NAME_DUPLICATE, message, (section, name), on_key=True))
+            seen.setdefault(name, section)
+    return tuple(refusals)
+
+
+def build(document: Document, model: SystemFile, data: Path, rows: int) -> SystemSpec:
+    """Gives the typed system of a file that nothing is wrong with."""
+    return SystemSpec(
+        path=document.path,
+        document=document,
+        name=model.name,
+        kind=model.kind,
+        parameters=_fields(document, "parameters", model.parameters),
+        state=_fields(document, "state", model.state),
+        sample=tuple(model.sample.items()),
+        contribution=_statements(document, "contribution", model.contribution),
+        update=_statements(document, "update", model.update),
+        evaluate=_statements(document, "evaluate", model.evaluate),
+        rate=model.rate,
+        data=data,
+        rows=rows,
+        numerics=model.numerics,
+    )
+
+
+def _fields(document: Document, section: str, fields: Mapping[str, FieldModel]) -> tuple[FieldSpec, ...]:
+    return tuple(
+        FieldSpec(
+            name,
+            field.size,
+            field.initial if isinstance(field.initial, tuple) else (field.initial,) * field.size,
+            document.where((section, name), key=True),
+        )
+        for name, field in fields.items()
+    )
+
+
+def _statements(document: Document, section: str, texts: tuple[str, ...]) -> tuple[Statement, ...]:
+    return tuple(
+        Statement(
+            text, document.where((section, index)), document.inner((section, index)), f"{section}[{index}]"
+        )
+        for index, text in enumerate(texts)
+    )
