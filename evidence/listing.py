@@ -121,7 +121,7 @@ def walk(root: Path) -> Walk:
 
 
 def is_content(name: str) -> bool:
-    """Say whether the sealing record covers a file: not written by the sealing, nor in a folder that may grow."""
+    """Say whether the sealing record covers a file: not sealing's own, and not in a folder that may grow."""
     return name not in {STREAM, QUALIFICATION, SUMS} and name.partition("/")[0] not in {ATTESTATIONS, VIEWS}
 
 

@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, Self
 
-from evidence.canonical import CanonicalError, dumps, loads
+from evidence.canonical import CanonicalError, dumps
 from evidence.digest import measure_file, sha256_bytes
 from evidence.event import GENESIS, MAX_LINE_BYTES, Event, EventError, parse
 from evidence.files import open_regular, sync_folder, write_whole
@@ -116,9 +116,10 @@ def _read_line(raw: bytes, number: int, *, last: bool) -> Event:
 
 
 def _is_json(raw: bytes) -> bool:
+    """Say whether a line got as far as being JSON: then it was edited, not torn."""
     try:
-        loads(raw)
-    except CanonicalError:
+        json.loads(raw)
+    except (ValueError, RecursionError):
         return False
     return True
 

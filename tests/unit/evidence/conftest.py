@@ -1,6 +1,8 @@
 """A small sealed bundle, with the kinds of files that a real one holds."""
 
-from collections.abc import Callable
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -52,17 +54,32 @@ def make(bundle: Path) -> str:
         return seal(bundle, stream, "pass", qualification())
 
 
-@pytest.fixture
-def make_bundle(tmp_path: Path) -> Callable[[str], Path]:
-    """Give a function that makes a sealed bundle under a name."""
-
-    def bundle(name: str = "bundle") -> Path:
-        make(tmp_path / name)
-        return tmp_path / name
-
+@pytest.fixture(scope="session")
+def sealed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A sealed bundle that no test may change."""
+    bundle = tmp_path_factory.mktemp("sealed") / "bundle"
+    make(bundle)
     return bundle
 
 
 @pytest.fixture
-def bundle(make_bundle: Callable[[str], Path]) -> Path:
-    return make_bundle("bundle")
+def bundle(sealed: Path, tmp_path: Path) -> Path:
+    """A sealed bundle to damage."""
+    return shutil.copytree(sealed, tmp_path / "bundle")
+
+
+@dataclass(frozen=True)
+class Unsealed:
+    """A bundle whose run has finished: its folder, its open stream, and what is to be sealed into it."""
+
+    path: Path
+    stream: Stream
+    qualification: dict[str, object]
+
+
+@pytest.fixture
+def unsealed(tmp_path: Path) -> Iterator[Unsealed]:
+    path = tmp_path / "unsealed"
+    path.mkdir()
+    with fill(path) as stream:
+        yield Unsealed(path, stream, qualification())
