@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from evidence.digest import sha256_file, sha256_json
-
 from orchestrator.errors import Label, Refusal, RefusedError, Where
 
 FOLDERS = ("lanes", "roles", "specs/data", "specs/devices", "specs/runs", "specs/systems")

@@ -19,7 +19,9 @@ from orchestrator.spec.faults import FileModel, TextLike
 from orchestrator.spec.system import Title
 from orchestrator.spec.units import Size
 
-ComputeCapability = Annotated[str, TextLike(r"[0-9]{1,2}\.[0-9]", 'a compute capability in quotes, such as "8.6"')]
+ComputeCapability = Annotated[
+    str, TextLike(r"[0-9]{1,2}\.[0-9]", 'a compute capability in quotes, such as "8.6"')
+]
 Driver = Annotated[str, TextLike(r"[0-9]+(\.[0-9]+)+", 'a driver version in quotes, such as "550.54"')]
 Text = Annotated[str, Field(min_length=1)]
 

@@ -48,10 +48,17 @@ class Document:
         line, column = place.key if key and place.key else place.value
         return Where(str(self.path), line, column)
 
-    def at(self, label: Label, message: str, key_path: Sequence[str | int], **more: Any) -> Refusal:
-        """Makes a refusal at a place of this file; `on_key=True` points at the key, `hint` says the way out."""
-        where = self.where(key_path, key=more.pop("on_key", False))
-        return Refusal(label, message, where, key=dotted(key_path), **more)
+    def at(
+        self,
+        label: Label,
+        message: str,
+        key_path: Sequence[str | int],
+        *,
+        on_key: bool = False,
+        hint: str = "",
+    ) -> Refusal:
+        """Makes a refusal at a place of this file; `on_key=True` points at the key, `hint` is the way out."""
+        return Refusal(label, message, self.where(key_path, key=on_key), dotted(key_path), hint)
 
     def get(self, *key_path: str | int) -> Any:
         """Gives the value at a key path, or None where there is none."""
@@ -118,7 +125,8 @@ def read_bytes(path: Path, limit: int) -> tuple[bytes | None, Refusal | None]:
     where = Where(str(path))
     try:
         # O_NONBLOCK: opening a named pipe must not wait for its writer
-        with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:  # noqa: PTH123 - a descriptor
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with os.fdopen(descriptor, "rb") as file:
             data = file.read(limit + 1)
     except (FileNotFoundError, NotADirectoryError):
         return None, Refusal(

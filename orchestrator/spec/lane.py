@@ -14,7 +14,7 @@ from pydantic import Field
 
 from orchestrator.errors import Label, Refusal
 from orchestrator.spec.document import Document
-from orchestrator.spec.faults import FileModel, one_of, suggest, TextLike
+from orchestrator.spec.faults import FileModel, TextLike, one_of, suggest
 from orchestrator.spec.places import visible
 from orchestrator.spec.run import RunSpec
 from orchestrator.spec.system import Title
@@ -23,7 +23,9 @@ from orchestrator.spec.units import Amount, Milliseconds, Money
 STEPS = ("preflight", "build", "refusals", "uninterrupted", "split", "host-shadow", "evaluate", "record")
 MAX_UPDATES = 1 << 31
 
-Gate = Annotated[str, TextLike(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", "lower-case letters and digits in words joined by -")]
+Gate = Annotated[
+    str, TextLike(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", "lower-case letters and digits in words joined by -")
+]
 
 
 class DeadlinesModel(FileModel):
@@ -78,7 +80,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class LaneSpec:
-    """A lane as declared: steps over `run`, for `updates` updates, split after `split` (0 < split < updates)."""
+    """A lane as declared: steps over `run`, `updates` updates, split after `split` (0 < split < updates)."""
 
     path: Path
     document: Document = field(repr=False, compare=False)
@@ -96,7 +98,7 @@ def meaning(document: Document) -> tuple[Refusal, ...]:
     """Refuses what no single value shows: a split outside the run, deadlines inside out, unknown steps."""
     refusals: list[Refusal] = []
     updates, split = document.get("updates"), document.get("split")
-    if type(updates) is int and type(split) is int and updates >= 2 and split >= updates:  # noqa: PLR2004 - the least
+    if type(updates) is int and type(split) is int and split >= updates > 1:
         message = f"the split is not inside the run (got {split}, expected less than {updates} updates)"
         refusals.append(document.at(Label.VALUE_RANGE, message, ("split",)))
     omit = document.get("omit")

@@ -38,10 +38,7 @@ def expand(text: str) -> tuple[str, ...]:
         raise NodeSetError(f"(got `{visible(text)}`, expected a name or a set such as worker[1-3])")
     if re.search(r"[0-9]{7}", text) or _count(text) > MAX_NAMES:
         raise NodeSetError(f"(got `{visible(text)}`, expected at most {MAX_NAMES} names)")
-    if "[" in text or "," in text or "]" in text:
-        names = _folded(text)
-    else:
-        names = (text,)
+    names = _folded(text) if set(text) & set("[],") else (text,)
     for name in names:
         if not _NAME.match(name):
             expected = "lower-case letters, digits, - and _, beginning with a letter"
@@ -69,7 +66,7 @@ def _width(item: str) -> int:
 
 def _folded(text: str) -> tuple[str, ...]:
     # imported here: most files name roles one by one, and ClusterShell takes a while to load
-    from ClusterShell.NodeSet import NodeSet, NodeSetException, RESOLVER_NOGROUP
+    from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetException
 
     try:
         return tuple(NodeSet(text, resolver=RESOLVER_NOGROUP))

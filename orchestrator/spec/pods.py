@@ -17,21 +17,28 @@ from pydantic import AfterValidator, Field
 
 from orchestrator.errors import Label, Refusal
 from orchestrator.spec.document import Document
-from orchestrator.spec.faults import FileModel, one_of, suggest, TextLike
+from orchestrator.spec.faults import FileModel, TextLike, one_of, suggest
 from orchestrator.spec.nodesets import NodeSetError, expand
 from orchestrator.spec.places import visible
 from orchestrator.spec.units import Amount, Money, Price, complain
 
 REMOTE_ROOT = ".orch"
 
-Host = Annotated[str, TextLike(
-    r"([a-z_][A-Za-z0-9_-]*@)?([A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?|\[?[0-9a-fA-F:.]*:[0-9a-fA-F:.]*(%[a-z0-9]+)?\]?)",
-    "user@host",
-)]
-HostKey = Annotated[str, TextLike(r"SHA256:[A-Za-z0-9+/]{43}", "a fingerprint such as ssh-keygen -l prints: SHA256:...")]
+Host = Annotated[
+    str,
+    TextLike(
+        r"([a-z_][A-Za-z0-9_-]*@)?([A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?|\[?[0-9a-fA-F:.]*:[0-9a-fA-F:.]*(%[a-z0-9]+)?\]?)",
+        "user@host",
+    ),
+]
+HostKey = Annotated[
+    str, TextLike(r"SHA256:[A-Za-z0-9+/]{43}", "a fingerprint such as ssh-keygen -l prints: SHA256:...")
+]
 CardId = Annotated[str, TextLike(r"GPU-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "a card's UUID: GPU-...")]
 Port = Annotated[int, Field(ge=1, le=65535)]
-NodeName = Annotated[str, TextLike(r"[a-z][a-z0-9_-]{0,62}", "lower-case letters, digits, - and _, beginning with a letter")]
+NodeName = Annotated[
+    str, TextLike(r"[a-z][a-z0-9_-]{0,62}", "lower-case letters, digits, - and _, beginning with a letter")
+]
 Text = Annotated[str, Field(min_length=1)]
 EmulatedTarget = Literal["x86_64-linux", "aarch64-linux"]
 
@@ -171,7 +178,8 @@ def _rental(document: Document, nodes: Mapping[str, Any]) -> Iterator[Refusal]:
     for name in priced if document.get("rental", "cap") is not None else ():
         currency = str(nodes[name]["price"]).removesuffix("/h").split(" ")[-1]
         if currency != cap:
-            message = f"the price is in another currency than the cap (got {visible(currency)}, expected {visible(cap)})"
+            expected = f"{visible(cap)} as the cap"
+            message = f"the price is in another currency (got {visible(currency)}, expected {expected})"
             yield document.at(Label.VALUE_CHOICE, message, ("nodes", name, "price"))
 
 
@@ -183,7 +191,7 @@ def _cards(document: Document, nodes: Mapping[str, Any]) -> Iterator[Refusal]:
         for card, minor in cards.items() if isinstance(cards, dict) else ():
             path = ("nodes", name, "cards", card)
             if card in seen:
-                message = f"a card is in one node (got {visible(card)} on {seen[card]} and {visible(name)}, expected it once)"
+                message = f"a card is in one node (got it on {visible(seen[card])} too, expected it once)"
                 yield document.at(Label.NAME_DUPLICATE, message, path, on_key=True)
             elif type(minor) is int and minor in minors:
                 message = f"two cards of a node have one minor number (got {minor} again, expected each once)"
@@ -257,7 +265,7 @@ def _node(name: str, node: NodeModel, defaults: DefaultsModel) -> Node:
         price=node.price,
         address=node.address,
         cards=dict(node.cards),
-        emulators={target: command for target, command in node.emulators.items()},
+        emulators={str(target): command for target, command in node.emulators.items()},
         owner=node.owner or defaults.owner,
         remote_root=node.remote_root or defaults.remote_root,
     )

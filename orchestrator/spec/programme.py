@@ -13,12 +13,14 @@ from pydantic import Field
 
 from orchestrator.errors import Label, Refusal
 from orchestrator.spec.document import Document
-from orchestrator.spec.faults import FileModel, one_of, suggest, TextLike
+from orchestrator.spec.faults import FileModel, TextLike, one_of, suggest
 from orchestrator.spec.places import visible
 from orchestrator.spec.system import Title
 from tracker.programme import Item, Programme, Proof
 
-Identifier = Annotated[str, TextLike(r"[A-Za-z][A-Za-z0-9._-]{0,31}", "a letter, then letters, digits, ., - and _")]
+Identifier = Annotated[
+    str, TextLike(r"[A-Za-z][A-Za-z0-9._-]{0,31}", "a letter, then letters, digits, ., - and _")
+]
 Text = Annotated[str, Field(min_length=1)]
 
 

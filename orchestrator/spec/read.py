@@ -6,7 +6,6 @@ by file in the order in which they are referred to and place by place within a f
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,7 +15,6 @@ from pydantic import BaseModel
 
 from orchestrator.errors import Label, Refusal, RefusedError, Where
 from orchestrator.spec import data, device, lane, pods, programme, project, run, system
-from orchestrator.spec.content import locate
 from orchestrator.spec.device import DeviceSpec
 from orchestrator.spec.document import Document, load
 from orchestrator.spec.faults import check, one_of, suggest
@@ -24,6 +22,7 @@ from orchestrator.spec.lane import LaneSpec
 from orchestrator.spec.places import visible
 from orchestrator.spec.pods import PodsSpec
 from orchestrator.spec.project import ProjectSpec
+from orchestrator.spec.references import beside, profiles
 from orchestrator.spec.run import RunSpec
 from orchestrator.spec.system import SystemSpec
 from tracker.programme import Programme
@@ -202,7 +201,7 @@ class _Reader:
             name = document.get("pairings", role, "device")
             if not isinstance(name, str):
                 continue
-            known = _profiles(document.path)
+            known = profiles(document.path)
             if name in known:
                 found[name] = self.device(known[name])
             else:
@@ -296,26 +295,3 @@ class _Reader:
         hint = suggest(path.name, siblings)
         self.opened[document.path].append(document.at(Label.FILE_MISSING, message, key_path, hint=hint))
         return None
-
-
-def beside(path: Path, named: str) -> Path:
-    """Gives the path that a file means by a name: beside itself unless it begins with /; without `..`."""
-    joined = path.parent / named
-    plain = Path(os.path.normpath(joined))
-    try:
-        return plain if plain.samefile(joined) else joined
-    except (OSError, ValueError):
-        return plain
-
-
-def _profiles(path: Path) -> dict[str, Path]:
-    """Gives device profiles by name: those of the content, and those in `../devices` of the file itself."""
-    root = locate()
-    folders = (*((root / "specs" / "devices",) if root else ()), beside(path, "../devices"))
-    return {
-        file.stem: file
-        for folder in folders
-        if folder.is_dir()
-        for file in sorted(folder.iterdir())
-        if file.suffix in (".yaml", ".toml")
-    }

@@ -6,7 +6,7 @@ a declaration may ask for more than is built yet, and the plan says so by its ow
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -17,8 +17,8 @@ from orchestrator.errors import Label, Refusal, Where
 from orchestrator.spec.device import DeviceSpec
 from orchestrator.spec.document import Document
 from orchestrator.spec.faults import FileModel, one_of, suggest
-from orchestrator.spec.nodesets import NodeSetError, assign, expand
-from orchestrator.spec.places import visible
+from orchestrator.spec.nodesets import assign
+from orchestrator.spec.roles import by_role, declared_roles, role_sets
 from orchestrator.spec.system import SystemSpec, Title
 from orchestrator.spec.units import Size, complain, describe
 
@@ -174,68 +174,9 @@ class RunSpec:
     memory: tuple[int | None, ...]
     devices: Mapping[str, DeviceSpec]
 
-    def where(self, key_path: Sequence[str | int], *, key: bool = False) -> Where:
+    def where(self, *key_path: str | int, key: bool = False) -> Where:
         """Gives the place of a key path in the file."""
         return self.document.where(key_path, key=key)
-
-
-def roles(document: Document) -> tuple[tuple[str, ...], tuple[Refusal, ...]]:
-    """Expands the declared roles, in order, and refuses what is no name or stands twice."""
-    names: list[str] = []
-    refusals: list[Refusal] = []
-    declared = document.get("roles")
-    for index, text in enumerate(declared if isinstance(declared, list) else ()):
-        if not isinstance(text, str):
-            continue
-        try:
-            expanded = expand(text)
-        except NodeSetError as error:
-            refusals.append(document.at(Label.VALUE_FORMAT, f"is no node set {error}", ("roles", index)))
-            continue
-        for name in expanded:
-            if name in names:
-                message = f"role `{name}` stands twice (got it again, expected every role once)"
-                refusals.append(document.at(Label.NAME_DUPLICATE, message, ("roles", index)))
-                break
-        names.extend(name for name in expanded if name not in names)
-    return tuple(names), tuple(refusals)
-
-
-def role_keys(
-    document: Document, section: str, names: tuple[str, ...]
-) -> tuple[dict[str, tuple[str, ...]], tuple[Refusal, ...]]:
-    """Expands the keys of a mapping by role, and refuses unknown roles and roles that two keys name."""
-    sets: dict[str, tuple[str, ...]] = {}
-    refusals: list[Refusal] = []
-    mapping = document.get(section)
-    taken: set[str] = set()
-    for key in mapping if isinstance(mapping, dict) else ():
-        try:
-            expanded = expand(key)
-        except NodeSetError as error:
-            refusals.append(
-                document.at(Label.VALUE_FORMAT, f"is no node set {error}", (section, key), on_key=True)
-            )
-            continue
-        for name in expanded:
-            if name not in names:
-                message = (
-                    f"there is no role `{visible(name)}` (got `{visible(key)}`, expected {one_of(names)})"
-                )
-                hint = suggest(name, names)
-                refusals.append(
-                    document.at(Label.ROLE_UNKNOWN, message, (section, key), on_key=True, hint=hint)
-                )
-                break
-            if name in taken:
-                message = (
-                    f"role `{name}` stands twice in `{section}` (got it again, expected every role once)"
-                )
-                refusals.append(document.at(Label.NAME_DUPLICATE, message, (section, key), on_key=True))
-                break
-        taken.update(expanded)
-        sets[key] = expanded
-    return sets, tuple(refusals)
 
 
 def meaning(document: Document, rows: int | None) -> tuple[Refusal, ...]:
@@ -245,12 +186,12 @@ def meaning(document: Document, rows: int | None) -> tuple[Refusal, ...]:
         document: the file.
         rows: how many samples the system has; None where that cannot be said.
     """
-    names, refusals = roles(document)
+    names, refusals = declared_roles(document)
     if not names or refusals:
         return refusals
     found = list(_topology_fits(document, names))
     for section in ("samples", "pairings", "memory"):
-        sets, wrong = role_keys(document, section, names)
+        sets, wrong = role_sets(document, section, names)
         found.extend(wrong)
         found.extend(_coverage(document, section, sets, names))
         if section == "samples" and not wrong:
@@ -290,11 +231,11 @@ def _total(
 ) -> Iterator[Refusal]:
     counts = document.get("samples")
     values = {name: counts[key] for name, key in assign(sets).items()}
-    if not all(value == REST or (isinstance(value, int) and value >= 0) for value in values.values()):
+    if not all(value == REST or (type(value) is int and value >= 0) for value in values.values()):
         return
     rests = [name for name, value in values.items() if value == REST]
     if len(rests) > 1:
-        key = [key for key, expanded in sets.items() if rests[1] in expanded][0]
+        key = assign(sets)[rests[1]]
         message = f"one role alone can have the rest (got {one_of(rests)}, expected one)"
         yield document.at(Label.SAMPLES_COUNT, message, ("samples", key))
         return
@@ -311,11 +252,11 @@ def build(
     document: Document, model: RunFile, system: SystemSpec, devices: Mapping[str, DeviceSpec]
 ) -> RunSpec:
     """Gives the typed run of a file that nothing is wrong with."""
-    names, _ = roles(document)
-    counts = _by_role(document, "samples", names, model.samples)
+    names, _ = declared_roles(document)
+    counts = by_role(document, "samples", names, model.samples)
     fixed = sum(count for count in counts if count != REST)
-    pairings = _by_role(document, "pairings", names, model.pairings)
-    keys = assign(role_keys(document, "pairings", names)[0])
+    pairings = by_role(document, "pairings", names, model.pairings)
+    keys = assign(role_sets(document, "pairings", names)[0])
     topology: Any = model.topology.kind
     return RunSpec(
         path=document.path,
@@ -335,14 +276,6 @@ def build(
             )
             for role, pairing in zip(names, pairings, strict=True)
         ),
-        memory=_by_role(document, "memory", names, model.memory),
+        memory=by_role(document, "memory", names, model.memory),
         devices=devices,
     )
-
-
-def _by_role(
-    document: Document, section: str, names: tuple[str, ...], values: Mapping[str, Any]
-) -> tuple[Any, ...]:
-    """Gives the values of a mapping by role in role order; None for a role that it leaves out."""
-    chosen = assign(role_keys(document, section, names)[0])
-    return tuple(values[chosen[name]] if name in chosen else None for name in names)

@@ -6,7 +6,7 @@ text here, with their places, and the plan parses them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -150,13 +150,13 @@ class SystemSpec:
         """Words of one sample."""
         return sum(size for _, size in self.sample)
 
-    def where(self, key_path: Sequence[str | int], *, key: bool = False) -> Where:
+    def where(self, *key_path: str | int, key: bool = False) -> Where:
         """Gives the place of a key path in the file."""
         return self.document.where(key_path, key=key)
 
 
 def header(sample: Mapping[str, int]) -> tuple[str, ...]:
-    """Gives the column names that a data file's header must have: `y` for one word, `x0`, `x1`... for more."""
+    """Gives the column names of a data file's header: `y`, or `x0`, `x1`... if it has more words."""
     return tuple(
         name if size == 1 else f"{name}{index}" for name, size in sample.items() for index in range(size)
     )

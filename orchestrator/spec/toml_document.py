@@ -50,9 +50,9 @@ def parse(text: str, found: Collector) -> tuple[Any, bool]:
         problem = str(error)[: match.start()] if match else str(error)
         place = (int(match[1]), int(match[2])) if match and match[1] else None
         message = f"is not TOML: {visible(problem, 120)} (got a syntax error, expected TOML 1.0)"
-        # tomllib counts as we do, but for a carriage return before the line feed, which ends no line by itself
         if not found.refusals:  # else it stumbles over what is refused already
-            found.refuse(Label.SYNTAX, message, found.lines.offset(place) if place else max(len(text) - 1, 0))
+            end = max(len(text) - 1, 0)
+            found.refuse(Label.SYNTAX, message, found.lines.offset(place) if place else end)
         return None, False
     except (ValueError, RecursionError):
         found.refuse(Label.SYNTAX, "is not TOML (got text that cannot be parsed, expected TOML 1.0)", 0)
@@ -115,7 +115,7 @@ class _Walk:
             index = self._arrays[path] = self._arrays.get(path, -1) + 1
             path = (*path, index)
             self._found.put(path, self._offset(node))
-        elif not self._twice(path, start, self._offset(node)):
+        elif not self._twice(path, start):
             self._found.places[path] = self._place(node, start)
         for child in children:
             if child.type == "pair":
@@ -127,7 +127,7 @@ class _Walk:
             return
         parts = list(self._parts(children[0]))
         path = (*self._open(parts[:-1], base), parts[-1][0])
-        if self._twice(path, parts[-1][1], self._offset(children[1])):
+        if self._twice(path, parts[-1][1]):
             self._duplicates.append(node)
             return
         self._value(children[1], path, parts[-1][1])
@@ -154,7 +154,7 @@ class _Walk:
                 path = (*path, self._arrays[path])
         return path
 
-    def _twice(self, path: KeyPath, key: int, value: int) -> bool:
+    def _twice(self, path: KeyPath, key: int) -> bool:
         if (first := self._assigned.get(path)) is not None:
             line = self._found.lines.place(first)[0]
             shown = visible(str(path[-1]))
@@ -196,7 +196,7 @@ def _plain(value: Any, path: KeyPath, found: Collector) -> Any:
         message = f"`{dotted(path)}` is out of range (got {value}, expected a finite number)"
         return _refuse(Label.VALUE_RANGE, message, path, found)
     if isinstance(value, int) and abs(value) > MAX_INTEGER:
-        message = f"`{dotted(path)}` is out of range (got {value.bit_length()} bits, expected at most {MAX_INTEGER})"
+        message = f"`{dotted(path)}` is out of range (got {value.bit_length()} bits, expected at most 53)"
         return _refuse(Label.VALUE_RANGE, message, path, found)
     return value
 

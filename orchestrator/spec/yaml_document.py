@@ -6,6 +6,7 @@ so no tag can make an object. Nothing is expanded: an alias is refused where it 
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -16,7 +17,6 @@ from ruamel.yaml.events import (
     AliasEvent,
     DocumentEndEvent,
     DocumentStartEvent,
-    Event,
     MappingEndEvent,
     MappingStartEvent,
     ScalarEvent,
@@ -79,9 +79,12 @@ def _said(problem: str) -> str:
 
 
 class _Composer:
-    """Builds the plain value from the events; bounded in depth, since it recurses."""
+    """Builds the plain value from the events; bounded in depth, since it recurses.
 
-    def __init__(self, events: Iterator[Event], text: str, found: Collector) -> None:
+    Events are `Any`: the library declares no type for what nodes and scalars carry beside their marks.
+    """
+
+    def __init__(self, events: Iterator[Any], text: str, found: Collector) -> None:
         self._events = events
         self._text = text
         self._found = found
@@ -103,12 +106,12 @@ class _Composer:
             raise _StopError
         return value
 
-    def _directives(self, event: Event) -> None:
+    def _directives(self, event: Any) -> None:
         if isinstance(event, DocumentStartEvent) and (event.version or event.tags):
             message = "directives are not used here (got a % line, expected none)"
             self._found.refuse(Label.YAML_FEATURE, message, event.start_mark.index)
 
-    def _node(self, event: Event, path: KeyPath, key: int | None = None) -> Any:
+    def _node(self, event: Any, path: KeyPath, key: int | None = None) -> Any:
         start = event.start_mark.index
         self._found.put(path, start, key)
         if isinstance(event, AliasEvent):
@@ -131,7 +134,7 @@ class _Composer:
             return None
         return self._scalar(event, path) if event.implicit[0] and event.style is None else event.value
 
-    def _properties(self, event: Event, path: KeyPath) -> None:
+    def _properties(self, event: Any, path: KeyPath) -> None:
         start = event.start_mark.index
         if event.anchor is not None:
             message = f"anchors are not used here (got &{visible(event.anchor)}, expected the value alone)"
@@ -167,7 +170,7 @@ class _Composer:
         message = f"stands twice (got `{visible(name)}` again, expected it once: first on line {line})"
         self._found.refuse(Label.KEY_DUPLICATE, message, start, (*path, name))
 
-    def _key(self, event: Event, path: KeyPath) -> str | None:
+    def _key(self, event: Any, path: KeyPath) -> str | None:
         """Gives the key, or None where it is refused."""
         start = event.start_mark.index
         if not isinstance(event, ScalarEvent):
@@ -193,7 +196,7 @@ class _Composer:
             return None
         return str(event.value)
 
-    def _scalar(self, event: ScalarEvent, path: KeyPath) -> Any:
+    def _scalar(self, event: Any, path: KeyPath) -> Any:
         """Gives a plain scalar's value after YAML 1.2's core schema."""
         text = event.value
         start = event.start_mark.index
@@ -201,20 +204,16 @@ class _Composer:
             return _WORDS[text]
         if _INTEGER.match(text):
             return self._integer(text, start, path)
-        if _FLOAT.match(text):
-            value = float(text)
-            if value in (float("inf"), float("-inf")):
-                return self._out_of_range(text, start, path, "a number that binary64 can hold")
-            return value
-        if _NOT_FINITE.match(text):
-            return self._out_of_range(text, start, path, "a finite number")
+        if _FLOAT.match(text) or _NOT_FINITE.match(text):
+            value = math.nan if "n" in text.lower() else float(text)
+            return value if math.isfinite(value) else self._out_of_range(text, start, path, "a finite number")
         if _TIMESTAMP.match(text):
             message = f"timestamps are not used here (got {visible(text)}, expected it in quotes)"
             self._found.refuse(Label.YAML_FEATURE, message, start, path)
             return None
         return text
 
-    def _integer(self, text: str, start: int, path: KeyPath) -> int | None:
+    def _integer(self, text: str, start: int, path: KeyPath) -> Any:
         digits = text.lstrip("+-")
         if len(digits) > 1 and digits[0] == "0" and digits[1] not in "ox":
             message = f"a leading zero means octal to some readers (got {visible(text)}, expected none)"
@@ -225,6 +224,7 @@ class _Composer:
             return self._out_of_range(text, start, path, f"at most {MAX_INTEGER}")
         return value
 
-    def _out_of_range(self, text: str, start: int, path: KeyPath, expected: str) -> None:
+    def _out_of_range(self, text: str, start: int, path: KeyPath, expected: str) -> Any:
         message = f"`{dotted(path)}` is out of range (got {visible(text, 30)}, expected {expected})"
         self._found.refuse(Label.VALUE_RANGE, message, start, path)
+        return None
