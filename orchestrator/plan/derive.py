@@ -79,19 +79,19 @@ def derive(run: RunSpec) -> Planned:
 def run_refusals(run: RunSpec) -> Iterable[Refusal]:
     """What a run spec asks for that no engine here realizes: refused by name, never done some other way."""
     if run.topology not in ("pair", "star"):
-        yield Refusal(Label.TOPOLOGY, "topology is not built (got hierarchy, expected pair or star)", run.where(("topology",)), "topology")
+        yield Refusal(Label.TOPOLOGY, "topology is not built (got hierarchy, expected pair or star)", run.where("topology"), "topology")
     for key in ("parameters", "optimizer_state", "gradients"):
         value = getattr(run.ownership, key)
         if value != "replicated":
             yield Refusal(
                 Label.OWNERSHIP_UNSUPPORTED,
                 f"partitioned ownership is not built (got {value}, expected replicated)",
-                run.where(("ownership", key)),
+                run.where("ownership", key),
                 f"ownership.{key}",
             )
     for pairing in run.pairings:
         if pairing.device is not None or pairing.target not in NATIVE_TARGETS:
-            got = f"device {pairing.device}" if pairing.device else pairing.target
+            got = f"device {pairing.device.name}" if pairing.device else pairing.target
             yield Refusal(
                 Label.TARGET_UNSUPPORTED,
                 f"no program is built for this pairing (got {got}, expected one of {', '.join(NATIVE_TARGETS)} without a device)",

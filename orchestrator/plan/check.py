@@ -1,0 +1,35 @@
+"""All refusals of some files at once: what they say wrongly, and what they mean together that no plan realizes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from orchestrator.errors import Refusal, RefusedError
+from orchestrator.plan.derive import derive
+from orchestrator.plan.programs import type_programs
+from orchestrator.spec import read
+
+
+def validate(paths: Iterable[Path]) -> tuple[Refusal, ...]:
+    """Every refusal of these files and of the files that they name, each once, in file order."""
+    found: dict[Refusal, None] = {}
+    for path in paths:
+        refusals = read.validate((path,)) or _plan_refusals(path)
+        found.update(dict.fromkeys(refusals))
+    return tuple(found)
+
+
+def _plan_refusals(path: Path) -> tuple[Refusal, ...]:
+    """What only typing and planning can find, in a file that its own room accepts."""
+    kind = read.kind_of(path)
+    try:
+        if kind == "lane/v1":
+            derive(read.read_lane(path).run)
+        elif kind == "run/v1":
+            derive(read.read_run(path))
+        elif kind == "system/v1":
+            return type_programs(read.read_system(path))[1]
+    except RefusedError as refused:
+        return refused.refusals
+    return ()

@@ -1,0 +1,1 @@
+"""The lane engine: steps that act and leave files, and judges that are pure functions of those files."""

@@ -1,0 +1,173 @@
+"""One launch: every role of a run (or some of them) started once, from files and a binding.
+
+Knows how a launch is written down (`launch.json`) and what it leaves in the bundle; must not know what it
+proves: that is its step's judge's to say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from evidence.canonical import dumps, loads
+from evidence.files import write_whole
+
+from orchestrator.build.binding import Binding
+
+OWN = "own"  # the role's program of this lane's plan
+OTHER = "other"  # the same role's program of another plan: the frame-identity control
+FROM_PLAN = "plan"  # a samples file that holds exactly the plan's words
+
+
+@dataclass(frozen=True)
+class PlacedFile:
+    """A file that lay in the work folder when the program started.
+
+    Attributes:
+        name: in the work folder (`samples`, `restore/manifest.json`).
+        sha256: of its bytes.
+        source: bundle file that it was copied from, or `plan`.
+    """
+
+    name: str
+    sha256: str
+    source: str
+
+
+@dataclass(frozen=True)
+class Start:
+    """One role's part of a launch.
+
+    Attributes:
+        role: its name.
+        program: `own` or `other`.
+        binding: the deployment bound in.
+        files: what lay beside the executable.
+        node: where it ran.
+        executable_sha256: of the bound executable, as made here.
+        node_sha256: of the executable as read back on the node.
+    """
+
+    role: str
+    program: str
+    binding: Binding
+    files: tuple[PlacedFile, ...]
+    node: str = ""
+    executable_sha256: str = ""
+    node_sha256: str = ""
+
+    def as_json(self) -> dict[str, Any]:
+        """As in `launch.json`."""
+        return {
+            "role": self.role,
+            "program": self.program,
+            "binding": self.binding.as_json(),
+            "files": [{"name": file.name, "sha256": file.sha256, "source": file.source} for file in self.files],
+            "node": self.node,
+            "executable_sha256": self.executable_sha256,
+            "node_sha256": self.node_sha256,
+        }
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Start:
+        """The inverse of `as_json`."""
+        return cls(
+            role=value["role"],
+            program=value["program"],
+            binding=Binding.from_json(value["binding"]),
+            files=tuple(PlacedFile(file["name"], file["sha256"], file["source"]) for file in value["files"]),
+            node=value["node"],
+            executable_sha256=value["executable_sha256"],
+            node_sha256=value["node_sha256"],
+        )
+
+
+@dataclass(frozen=True)
+class Launch:
+    """A named set of starts."""
+
+    name: str
+    starts: tuple[Start, ...]
+
+    def write(self, folder: Path) -> None:
+        """Writes `launch.json` into the launch's folder of the bundle."""
+        folder.mkdir(parents=True, exist_ok=True)
+        content = {"schema": "orch-launch/v1", "launch": self.name, "starts": [start.as_json() for start in self.starts]}
+        write_whole(folder / "launch.json", dumps(content))
+
+    @classmethod
+    def read(cls, folder: Path) -> Launch:
+        """Reads `launch.json`.
+
+        Raises:
+            OSError, ValueError, KeyError, TypeError: it is not there, or not whole.
+        """
+        content = loads((folder / "launch.json").read_bytes())
+        return cls(content["launch"], tuple(Start.from_json(start) for start in content["starts"]))
+
+
+@dataclass(frozen=True)
+class ProgressLine:
+    """One line of a role's `progress`: version, its state digest, and the loss that its update read, as bits."""
+
+    version: int
+    state: str
+    loss: str
+
+
+@dataclass(frozen=True)
+class RoleRecord:
+    """What one role left behind. `exit` is None if its program's end was not seen."""
+
+    role: str
+    exit: int | None
+    stdout: bytes
+    stderr: bytes
+    progress: tuple[ProgressLine, ...]
+    folder: Path
+
+    @property
+    def published(self) -> tuple[str, ...]:
+        """Manifests and shards that it left under their final names."""
+        checkpoint = self.folder / "checkpoint"
+        names = sorted(path.name for path in checkpoint.iterdir()) if checkpoint.is_dir() else []
+        return tuple(name for name in names if name.endswith((".json", ".safetensors")))
+
+    @property
+    def committed(self) -> tuple[str, ...]:
+        """Manifests: their existence is the publication."""
+        return tuple(name for name in self.published if name.endswith(".manifest.json"))
+
+
+def read_role(folder: Path, role: str) -> RoleRecord:
+    """Reads a role's folder of a launch. A file that is not there reads as empty."""
+    text = _bytes(folder / "exit").decode("ascii", "replace").strip()
+    return RoleRecord(
+        role=role,
+        exit=int(text) if text.isdecimal() else None,
+        stdout=_bytes(folder / "stdout"),
+        stderr=_bytes(folder / "stderr"),
+        progress=parse_progress(_bytes(folder / "progress")),
+        folder=folder,
+    )
+
+
+def parse_progress(data: bytes) -> tuple[ProgressLine, ...]:
+    """The whole lines of a progress file; a line cut by a kill is left out, a malformed one becomes version -1."""
+    lines = []
+    for line in data.split(b"\n")[:-1]:
+        fields = line.decode("ascii", "replace").split(" ")
+        if len(fields) == 3 and fields[0].isdecimal():  # noqa: PLR2004  # version, state, loss
+            lines.append(ProgressLine(int(fields[0]), fields[1], fields[2]))
+        else:
+            lines.append(ProgressLine(-1, "", ""))
+    return tuple(lines)
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        return b""

@@ -1,0 +1,268 @@
+"""Starts a launch on its nodes, waits, re-attaches after a lost controller, collects.
+
+Knows jobs and the journal; must not know what a launch is for. Every call may be repeated: what the journal
+says was done is not done again.
+"""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
+
+from evidence.digest import sha256_bytes
+from evidence.files import write_whole
+
+from orchestrator.build.bind import bind
+from orchestrator.oracle.checkpoint import CheckpointError, manifest_name, shard_names
+from orchestrator.oracle.reference import from_bits
+from orchestrator.qualify.launch import FROM_PLAN, Launch, RoleRecord, Start, parse_progress, read_role
+from orchestrator.qualify.session import Attempt, AttemptLostError, Session, StopLaneError
+from orchestrator.remote.base import Job, JobState, RemoteError
+
+POLL_S = 0.004
+REPORT_S = 0.1  # a person cannot read faster
+STOP_GRACE_S = 1.0
+
+
+@dataclass(frozen=True)
+class Launcher:
+    """Launches of one attempt at one step."""
+
+    session: Session
+    attempt: Attempt
+
+    def run(self, launch: Launch) -> dict[str, RoleRecord]:
+        """Starts a launch, or finds the one that an earlier controller started, and waits for its end.
+
+        Raises:
+            AttemptLostError: it was begun before and its roles cannot be found again.
+            StopLaneError: a limit or a person ended the lane; its roles are stopped and collected.
+        """
+        begun = self.begin(launch)
+        return self.finish(begun)
+
+    def begin(self, launch: Launch) -> Launch:
+        """Uploads, journals, starts. A launch begun by an earlier controller is taken up as it was written."""
+        self.session.limits.check()
+        folder = self.attempt.folder / launch.name
+        if self._journalled("launch.started", launch.name):
+            found = Launch.read(folder)
+            if not self._journalled("launch.finished", launch.name):
+                self._reattach(found)
+            return found
+        launch = replace(launch, starts=tuple(self._place(launch.name, start) for start in launch.starts))
+        launch.write(folder)
+        jobs = {start.role: str(self._job(launch.name, start).folder) for start in launch.starts}
+        self.session.emit("launch.started", self.attempt.step, self._about(launch.name, jobs=jobs))
+        for start in launch.starts:
+            self.session.node(start.role).start(self._job(launch.name, start))
+        return launch
+
+    def finish(self, launch: Launch) -> dict[str, RoleRecord]:
+        """Waits until every role has ended, collects what they left, and journals it."""
+        folder = self.attempt.folder / launch.name
+        if self._journalled("launch.finished", launch.name):
+            return {start.role: read_role(folder / start.role, start.role) for start in launch.starts}
+        try:
+            states = self._wait(launch)
+        except StopLaneError:
+            self.stop(launch)
+            self._close(launch, self._inspect(launch))
+            raise
+        records = self._close(launch, states)
+        lost = [role for role, state in states.items() if state.status != "exited"]
+        if lost:
+            raise AttemptLostError(f"no exit code came back from {', '.join(lost)}")
+        return records
+
+    def stop(self, launch: Launch) -> None:
+        """Ends our own roles: TERM, a grace, KILL."""
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            for start in launch.starts:
+                self.session.node(start.role).signal(self._job(launch.name, start), number)
+            deadline = time.monotonic() + STOP_GRACE_S
+            while time.monotonic() < deadline:
+                if all(state.status != "running" for state in self._inspect(launch).values()):
+                    return
+                time.sleep(POLL_S)
+
+    def listening(self, launch: Launch, role: str) -> bool:
+        """Waits until a role has bound its port; False if it ended first."""
+        start = next(start for start in launch.starts if start.role == role)
+        job = self._job(launch.name, start)
+        while True:
+            self.session.limits.check()
+            if self.session.node(role).get(job.folder / "listening") is not None:
+                return self.session.node(role).inspect(job).status == "running"
+            if self.session.node(role).inspect(job).status not in ("running", "absent"):
+                return False
+            time.sleep(POLL_S)
+
+    def ended(self, launch: Launch) -> bool:
+        """Whether the journal says that the launch was collected."""
+        return self._journalled("launch.finished", launch.name)
+
+    def running(self, launch: Launch) -> bool:
+        """Whether every role of the launch still runs."""
+        return all(state.status == "running" for state in self._inspect(launch).values())
+
+    def _journalled(self, kind: str, launch: str, **more: object) -> bool:
+        wanted = self._about(launch, **more)
+        return any(
+            event.type == f"orch.{kind}" and wanted.items() <= event.data.items() for event in self.session.stream.events
+        )
+
+    def _about(self, launch: str, **more: object) -> dict[str, object]:
+        return {"step": self.attempt.step, "attempt": self.attempt.number, "launch": launch, **more}
+
+    def _job(self, launch: str, start: Start) -> Job:
+        folder = self.session.root / start.role / f"{self.attempt.step}-{self.attempt.number}-{launch}"
+        emulator = self.session.emulators.get(start.role)
+        program = str(folder / "role")
+        binding = start.binding
+        return Job(
+            folder=folder,
+            argv=(*([emulator] if emulator else []), program, str(folder)),
+            deadline_s=(binding.connect_ms + binding.run_ms) // 1000 + 5,
+        )
+
+    def _place(self, launch: str, start: Start) -> Start:
+        """Puts executable and files into the work folder; the digests are of what lies on the node."""
+        node = self.session.node(start.role)
+        folder = self._job(launch, start).folder
+        executable = bind(self.session.programs[start.role, start.program], start.binding)
+        found = node.put(executable, folder / "role", executable=True)
+        for file in start.files:
+            data = self._file_bytes(start.role, file.source)
+            if node.put(data, folder / file.name) != file.sha256:
+                raise RemoteError(f"{node.name}: {folder / file.name} is not what was sent (expected {file.sha256})")
+        return replace(start, node=node.name, executable_sha256=sha256_bytes(executable), node_sha256=found)
+
+    def _file_bytes(self, role: str, source: str) -> bytes:
+        """Bytes of a placed file: the plan's own sample words, or a file of the bundle."""
+        if source == FROM_PLAN:
+            return self.session.samples(role)
+        return (self.session.bundle / source).read_bytes()
+
+    def _inspect(self, launch: Launch) -> dict[str, JobState]:
+        return {
+            start.role: self.session.node(start.role).inspect(self._job(launch.name, start)) for start in launch.starts
+        }
+
+    def _reattach(self, launch: Launch) -> None:
+        states = self._inspect(launch)
+        gone = [role for role, state in states.items() if state.status in ("absent", "lost")]
+        if gone:
+            self.stop(launch)
+            self._close(launch, self._inspect(launch), reason="not all roles were found again")
+            raise AttemptLostError(f"the controller was gone, and so {'is' if len(gone) == 1 else 'are'} {', '.join(gone)}")
+        pids = {role: str(state.pid) for role, state in states.items()}
+        self.session.emit("launch.reattached", self.attempt.step, self._about(launch.name, pids=pids))
+
+    def _wait(self, launch: Launch) -> dict[str, JobState]:
+        """Polls until every role has ended. One that outlives the others' end by its own deadlines is stopped."""
+        seen: set[str] = set()
+        published: set[int] = set()
+        first_end: float | None = None
+        patience = max(max(start.binding.round_ms, start.binding.connect_ms) / 1000 for start in launch.starts) + 2
+        last_report = 0.0
+        longest = max(self._job(launch.name, start).deadline_s for start in launch.starts)
+        # the runner on the node ends a role at its deadline; this is for a runner that never began, or was killed
+        given_up = time.monotonic() + longest + patience
+        while True:
+            states = self._inspect(launch)
+            self._journal_pids(launch, states, seen)
+            ended = [state for state in states.values() if state.status in ("exited", "lost")]
+            if len(ended) == len(states) or time.monotonic() > given_up:
+                return states
+            if ended and first_end is None:
+                first_end = time.monotonic()
+            if first_end is not None and time.monotonic() - first_end > patience:
+                self.stop(launch)
+                first_end = None
+            self.session.limits.check()
+            if time.monotonic() - last_report > REPORT_S:
+                last_report = time.monotonic()
+                self._report(launch, published)
+            time.sleep(POLL_S)
+
+    def _journal_pids(self, launch: Launch, states: Mapping[str, JobState], seen: set[str]) -> None:
+        for role, state in states.items():
+            if state.pid is None or role in seen:
+                continue
+            seen.add(role)
+            if not self._journalled("job.started", launch.name, role=role):
+                ticks = str(state.start_ticks)
+                data = self._about(launch.name, role=role, pid=state.pid, start_ticks=ticks, boot_id=state.boot_id)
+                self.session.emit("job.started", self.attempt.step, data)
+
+    def _report(self, launch: Launch, published: set[int]) -> None:
+        """Tells the observer where the roles stand, and collects a checkpoint as soon as it is published."""
+        versions: dict[str, tuple[int, float]] = {}
+        for start in launch.starts:
+            data = self.session.node(start.role).get(self._job(launch.name, start).folder / "progress")
+            lines = parse_progress(data or b"")
+            if lines and lines[-1].version > 0:
+                versions[start.role] = (lines[-1].version, from_bits(lines[-1].loss))
+        if versions:
+            self.session.observer.progress(self.attempt.step, launch.name, versions)
+        at = launch.starts[0].binding.publish_at
+        if at and at not in published and versions and max(version for version, _ in versions.values()) > at:
+            published.add(at)
+            for start in launch.starts:
+                self._collect_checkpoint(launch, start)
+
+    def _close(self, launch: Launch, states: Mapping[str, JobState], reason: str = "") -> dict[str, RoleRecord]:
+        folder = self.attempt.folder / launch.name
+        for start in launch.starts:
+            self._collect(launch, start, states[start.role])
+        exits = {role: "none" if state.exit is None else str(state.exit) for role, state in states.items()}
+        data = self._about(launch.name, exits=exits, reason=reason)
+        self.session.emit("launch.finished", self.attempt.step, data)
+        return {start.role: read_role(folder / start.role, start.role) for start in launch.starts}
+
+    def _collect(self, launch: Launch, start: Start, state: JobState) -> None:
+        node, job = self.session.node(start.role), self._job(launch.name, start)
+        folder = self.attempt.folder / launch.name / start.role
+        folder.mkdir(parents=True, exist_ok=True)
+        for name in ("job/stdout", "job/stderr", "progress", "listening"):
+            data = node.get(job.folder / name)
+            if data is not None:
+                write_whole(folder / PurePosixPath(name).name, data)
+        if state.exit is not None:
+            write_whole(folder / "exit", f"{state.exit}\n".encode())
+        self._collect_checkpoint(launch, start)
+
+    def _collect_checkpoint(self, launch: Launch, start: Start) -> None:
+        node, job = self.session.node(start.role), self._job(launch.name, start)
+        folder = self.attempt.folder / launch.name / start.role / "checkpoint"
+        for name in node.list(job.folder / "checkpoint"):
+            target = folder / name
+            if target.exists():
+                continue
+            data = node.get(job.folder / "checkpoint" / name)
+            if data is not None:
+                folder.mkdir(parents=True, exist_ok=True)
+                write_whole(target, data)
+
+
+def checkpoint_files(bundle: Path, launch: Path, roles: Iterable[str], version: int) -> dict[str, str]:
+    """The collected set of a version: name under `restore/` -> bundle file; empty if it was not published whole."""
+    folders = [launch / role / "checkpoint" for role in roles]
+    manifest = next((folder / manifest_name(version) for folder in folders if (folder / manifest_name(version)).is_file()), None)
+    if manifest is None:
+        return {}
+    try:
+        names = shard_names(manifest.read_bytes())
+    except CheckpointError:
+        return {}
+    found = {"manifest.json": manifest.relative_to(bundle).as_posix()}
+    for name in names:
+        place = next((folder / name for folder in folders if (folder / name).is_file()), None)
+        if place is None:
+            return {}
+        found[name] = place.relative_to(bundle).as_posix()
+    return found

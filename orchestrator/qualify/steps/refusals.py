@@ -1,0 +1,147 @@
+"""Refusal controls: experiments that must be refused, each by exactly its label, with nothing committed.
+
+A short base run comes first: it publishes the checkpoint that the controls tamper with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from orchestrator.errors import Label
+from orchestrator.plan.derive import Planned
+from orchestrator.qualify.checks import Check, Verdict, equal
+from orchestrator.qualify.compose import compose
+from orchestrator.qualify.launch import OTHER, Launch
+from orchestrator.qualify.launch_checks import began, completed, published, refused, right_bytes
+from orchestrator.qualify.launcher import Launcher, checkpoint_files
+from orchestrator.qualify.session import AttemptLostError
+from orchestrator.qualify.tamper import alter_samples, drop_shard, flip_shard_byte, other_system
+from orchestrator.qualify.view import View
+
+NAME = "refusals"
+DOES = "tampers with programs, checkpoints, data and ports, one at a time, after a base run of one update"
+CHECKS = (
+    "a program of another plan: frame-identity, on both sides",
+    "a flipped byte in a checkpoint: checkpoint-chunk",
+    "a missing shard: checkpoint-coverage",
+    "a checkpoint of another system: checkpoint-system",
+    "an altered data file: data-chunk",
+    "a port in use: port-in-use",
+)
+BASE, HOLDER = "base", "port-holder"
+
+
+def other_plan(planned: Planned) -> Planned:
+    """The same roles and data under another system: half its rate. Sound in itself, and another plan."""
+    system = replace(planned.plan.system, rate=planned.plan.system.rate / 2)
+    return replace(planned, plan=replace(planned.plan, system=system))
+
+
+@dataclass(frozen=True)
+class Control:
+    """One experiment. `labels` gives what each role that takes part must say."""
+
+    name: str
+    labels: Callable[[tuple[str, ...]], Mapping[str, str]]
+
+
+def _everyone(label: Label) -> Callable[[tuple[str, ...]], Mapping[str, str]]:
+    return lambda roles: dict.fromkeys(roles, label)
+
+
+def _mismatched_pair(roles: tuple[str, ...]) -> Mapping[str, str]:
+    """Root and the alien say what is wrong; the others only see the root go."""
+    return {role: Label.FRAME_IDENTITY if role in (roles[0], roles[-1]) else Label.PEER_LOST for role in roles}
+
+
+FRAME_IDENTITY = Control("frame-identity", _mismatched_pair)
+CHUNK = Control("checkpoint-chunk", _everyone(Label.CHECKPOINT_CHUNK))
+COVERAGE = Control("checkpoint-coverage", _everyone(Label.CHECKPOINT_COVERAGE))
+SYSTEM = Control("checkpoint-system", _everyone(Label.CHECKPOINT_SYSTEM))
+DATA = Control("data-chunk", _everyone(Label.DATA_CHUNK))
+PORT = Control("port-in-use", lambda roles: {roles[0]: Label.PORT_IN_USE})
+CONTROLS = (FRAME_IDENTITY, CHUNK, COVERAGE, SYSTEM, DATA, PORT)
+
+
+def act(launcher: Launcher) -> None:
+    """The base run, then every control."""
+    session = launcher.session
+    roles = session.role_names
+    launcher.run(compose(session, BASE, epoch=1, target=1))
+    base = checkpoint_files(session.bundle, launcher.attempt.folder / BASE, roles, 1)
+    if not base:
+        return  # the judge will say what the base run did instead; there is nothing to tamper with
+    if len(roles) > 1:
+        launcher.run(compose(session, FRAME_IDENTITY.name, epoch=1, target=1, programs={roles[-1]: OTHER}))
+    folder = launcher.attempt.folder
+    restores = {
+        CHUNK: flip_shard_byte(session.bundle, base, folder / CHUNK.name),
+        COVERAGE: drop_shard(base),
+        SYSTEM: other_system(session.bundle, other_plan(session.planned), session.run_id, folder / SYSTEM.name),
+    }
+    for control, restore in restores.items():
+        launcher.run(compose(session, control.name, epoch=2, target=2, restore=restore))
+    samples = alter_samples(session.bundle, folder / DATA.name, {role: session.samples(role) for role in roles})
+    launcher.run(compose(session, DATA.name, epoch=1, target=1, samples=samples))
+    if len(roles) > 1:
+        _port_in_use(launcher, roles[0])
+
+
+def _port_in_use(launcher: Launcher, root: str) -> None:
+    """A first root holds the port, waiting for peers that never come, while a second one is started on it."""
+    session = launcher.session
+    holder = launcher.begin(compose(session, HOLDER, epoch=1, target=1, roles=(root,)))
+    if launcher.ended(holder) or not launcher.listening(holder, root):
+        raise AttemptLostError("the port's holder ended before the control began")
+    contender: Launch = compose(session, PORT.name, epoch=1, target=1, roles=(root,), port=holder.starts[0].binding.port)
+    launcher.run(contender)
+    if not launcher.running(holder):
+        raise AttemptLostError("the port's holder ended while the control ran")
+    launcher.stop(holder)
+    launcher.finish(holder)
+
+
+def judge(view: View) -> tuple[Check, ...]:
+    """The base run against the reference, then each control by its label."""
+    checks: list[Check] = []
+    base, missing = began(view, NAME, BASE)
+    checks += missing
+    if base is not None:
+        first = view.version(1)
+        checks += right_bytes(base, {"epoch": 1, "mode": "train", "target": 1, "resume": False})
+        checks.append(published(base, first, epoch=1))
+        checks.append(completed(base, epoch=1, mode="train", version=first, results=first.results))
+    for control in CONTROLS:
+        if len(view.roles) == 1 and control in (FRAME_IDENTITY, PORT):
+            continue
+        launched, missing = began(view, NAME, control.name)
+        checks += missing
+        if launched is not None:
+            checks += right_bytes(launched, {"mode": "train"})
+            checks.append(refused(launched, control.labels(view.roles)))
+    checks += _controls_differ(view)
+    return tuple(checks)
+
+
+def _controls_differ(view: View) -> tuple[Check, ...]:
+    """Each control placed what it claims: without this, a refusal could have another cause."""
+    checks = []
+    for control, what in ((CHUNK, "restore/"), (DATA, "samples")):
+        launched = view.launch(NAME, control.name)
+        if launched is None:
+            continue
+        altered = [
+            file.name
+            for start in launched.launch.starts
+            for file in start.files
+            if file.name.startswith(what) and "/placed/" in file.source
+        ]
+        verdict = Verdict.PASS if altered else Verdict.FAIL
+        inputs = (f"{launched.name}/launch.json",)
+        checks.append(Check(f"{control.name}-altered", verdict, inputs, "an altered file in place", ", ".join(sorted(set(altered))) or "none"))
+    launched = view.launch(NAME, FRAME_IDENTITY.name)
+    if launched is not None:
+        programs = {start.role: start.program for start in launched.launch.starts}
+        checks.append(equal("frame-identity-program", (f"{launched.name}/launch.json",), OTHER, programs.get(view.roles[-1])))
+    return tuple(checks)

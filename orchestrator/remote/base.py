@@ -1,0 +1,146 @@
+"""What the engine may ask of a node, whatever the way to it.
+
+A *job* is one role program started under `runner.sh`, detached from the controller: it outlives it, writes its
+exit code to a file, and is known by pid, start time and boot id. Starting is idempotent by job folder.
+Knows no lane and no verdict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Protocol
+
+from orchestrator.errors import OrchError
+
+
+class RemoteError(OrchError):
+    """An operation on a node failed for a reason of the node's; the message names node, path and cause."""
+
+
+@dataclass(frozen=True)
+class Completed:
+    """A command that ran to its end on a node. `exit` is None if no status came back."""
+
+    exit: int | None
+    stdout: bytes
+    stderr: bytes
+
+
+@dataclass(frozen=True)
+class NodeFacts:
+    """What a node says of itself; None where it does not say.
+
+    Attributes:
+        machine: `uname -m`.
+        kernel: `uname -r`.
+        hostname: as the node calls itself.
+        boot_id: changes with every boot.
+        cpus: usable processors.
+        memory_bytes: physical memory.
+        quota_bytes: what this user's processes may use together: the smallest of cgroup limit and physical memory.
+    """
+
+    machine: str
+    kernel: str
+    hostname: str
+    boot_id: str
+    cpus: int
+    memory_bytes: int | None
+    quota_bytes: int | None
+
+
+@dataclass(frozen=True)
+class Job:
+    """One role program to run.
+
+    Attributes:
+        folder: work folder on the node; the job's own files are under `job/` in it.
+        argv: program and arguments.
+        deadline_s: after this the runner ends it, whoever else is gone.
+        grace_s: seconds between TERM and KILL.
+    """
+
+    folder: PurePosixPath
+    argv: tuple[str, ...]
+    deadline_s: int
+    grace_s: int = 2
+
+
+@dataclass(frozen=True)
+class JobState:
+    """Where a job stands.
+
+    Attributes:
+        status: `absent` (never started), `running`, `exited` (its exit code is known), or `lost` (it is gone
+            and left no exit code: the runner was killed, or the node was booted anew).
+        exit: exit code; 128 + N when signal N ended it.
+        pid: process id of the program, None if not known.
+        start_ticks: its start time in clock ticks since boot, as /proc says.
+        boot_id: of the boot in which it was started.
+    """
+
+    status: str
+    exit: int | None = None
+    pid: int | None = None
+    start_ticks: int | None = None
+    boot_id: str = ""
+
+
+class Remote(Protocol):
+    """A node. Every method raises RemoteError where the node refuses."""
+
+    name: str
+
+    def facts(self) -> NodeFacts:
+        """What the node says of itself."""
+        ...
+
+    def run(self, argv: Sequence[str], *, deadline_s: float) -> Completed:
+        """Runs a short command to its end, with standard input closed and `LC_ALL=C`."""
+        ...
+
+    def make_root(self, root: PurePosixPath, owner: str) -> None:
+        """Makes the owned folder under which everything of this run lives, and marks it with its owner."""
+        ...
+
+    def put(self, data: bytes, path: PurePosixPath, *, executable: bool = False) -> str:
+        """Writes a file (temporary name, then rename); returns the SHA-256 of what lies there now."""
+        ...
+
+    def get(self, path: PurePosixPath) -> bytes | None:
+        """A file's bytes; None if there is no such file."""
+        ...
+
+    def list(self, folder: PurePosixPath) -> tuple[str, ...]:
+        """Names of the files in a folder, sorted; empty if there is no such folder."""
+        ...
+
+    def start(self, job: Job) -> None:
+        """Starts a job, once: a second call for the same folder changes nothing."""
+        ...
+
+    def inspect(self, job: Job) -> JobState:
+        """Where the job stands now."""
+        ...
+
+    def signal(self, job: Job, number: int) -> None:
+        """Sends a signal to the job's own process group, if it is still the process that was started."""
+        ...
+
+    def processes_under(self, folder: PurePosixPath) -> tuple[int, ...]:
+        """Process ids whose working folder lies in this folder."""
+        ...
+
+    def used_ports(self) -> frozenset[int]:
+        """TCP ports that some socket on the node is bound to."""
+        ...
+
+    def ephemeral_ports(self) -> range:
+        """Ports that the kernel hands to outgoing connections."""
+        ...
+
+    def remove(self, folder: PurePosixPath) -> None:
+        """Removes a folder of ours with all that is in it; refuses a folder without our owner's mark above it."""
+        ...

@@ -1,0 +1,41 @@
+#!/bin/sh
+# Runs one role program, detached: sh runner.sh FOLDER DEADLINE GRACE PROGRAM [ARGUMENT...]
+#
+# Under FOLDER/job: stdout, stderr, pid ("pid start-ticks boot-id"), exit (the exit code; 128 + N for signal N).
+# Making FOLDER/job is atomic, so a second start of the same job does nothing. The program gets a session and
+# process group of its own; DEADLINE seconds after its start it is ended, TERM first, KILL after GRACE seconds.
+set -u
+folder=$1 deadline=$2 grace=$3
+shift 3
+cd "$folder" || exit 125
+mkdir job 2>/dev/null || exit 0
+
+setsid "$@" >job/stdout 2>job/stderr </dev/null &
+child=$!
+
+read -r line <"/proc/$child/stat" 2>/dev/null || line=
+# the command's name may hold blanks: fields are counted after its closing parenthesis
+set -- ${line##*)}
+start=0
+[ $# -ge 20 ] && shift 19 && start=$1
+read -r boot </proc/sys/kernel/random/boot_id || boot=unknown
+printf '%s %s %s\n' "$child" "$start" "$boot" >job/pid.tmp && mv job/pid.tmp job/pid
+
+(
+    trap 'kill "$sleeper" 2>/dev/null; exit 0' TERM
+    sleep "$deadline" & sleeper=$!
+    wait "$sleeper"
+    kill -TERM "-$child" 2>/dev/null
+    sleep "$grace" & sleeper=$!
+    wait "$sleeper"
+    kill -KILL "-$child" 2>/dev/null
+) >/dev/null 2>&1 </dev/null &
+watchdog=$!
+
+wait "$child"
+code=$?
+kill -TERM "$watchdog" 2>/dev/null
+wait "$watchdog" 2>/dev/null
+# whatever the program left in its group ends with it
+kill -KILL "-$child" 2>/dev/null
+printf '%s\n' "$code" >job/exit.tmp && mv job/exit.tmp job/exit
