@@ -67,6 +67,7 @@ class FactsModel(FileModel):
     pcie_width: NumberFact = Field(description="the link's lanes at most")
     float16: SupportFact = Field(description="arithmetic in binary16")
     bfloat16: SupportFact = Field(description="arithmetic in bfloat16")
+    copy_engines: NumberFact = Field(description="copies that can be under way at once")
 
 
 class DeviceFile(FileModel):
@@ -108,13 +109,14 @@ def meaning(document: Document) -> tuple[Refusal, ...]:
         if not isinstance(fact, dict) or name not in FactsModel.model_fields:
             continue
         path = ("facts", name)
-        if "absent" in fact and ("established" in fact or "reference" in fact):
+        told = {key for key, value in fact.items() if value is not None}
+        if "absent" in told and told & {"established", "reference"}:
             message = f"`{name}` is told both ways (got absent with the rest, expected established or absent)"
             refusals.append(document.at(Label.VALUE_CHOICE, message, (*path, "absent"), on_key=True))
-        elif "absent" not in fact and "established" not in fact:
+        elif not told & {"absent", "established"}:
             message = f"`{name}` is not told (got nothing, expected established with a reference, or absent)"
             refusals.append(document.at(Label.FIELD_MISSING, message, path))
-        elif "established" in fact and "reference" not in fact:
+        elif "established" in told and "reference" not in told:
             message = f"`{name}` has no reference (got nothing, expected where the fact was read)"
             refusals.append(document.at(Label.FIELD_MISSING, message, (*path, "reference")))
     return tuple(refusals)

@@ -162,7 +162,7 @@ def _transport(document: Document, nodes: Mapping[str, Any]) -> Iterator[Refusal
         hint = "use ssh-tunnel, or direct with an address for each node"
         yield document.at(Label.VALUE_CHOICE, message, ("transport",), hint=hint)
     for name, node in nodes.items() if transport == "direct" else ():
-        if "address" not in node:
+        if node.get("address") is None:
             message = (
                 "`address` is missing (got nothing, expected where other nodes reach it: transport is direct)"
             )

@@ -1,0 +1,62 @@
+"""JSON Schemas of the files that users write, for editors: generated from the very models that read them.
+
+Knows the models; must not be asked whether a file is right: a schema says less than the readers do.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from pydantic.json_schema import GenerateJsonSchema
+
+from orchestrator.spec.device import DeviceFile
+from orchestrator.spec.faults import FileModel
+from orchestrator.spec.lane import LaneFile
+from orchestrator.spec.pods import PodsFile
+from orchestrator.spec.programme import ProgrammeFile
+from orchestrator.spec.project import ProjectFile
+from orchestrator.spec.run import RunFile
+from orchestrator.spec.system import SystemFile
+
+MODELS: dict[str, type[FileModel]] = {
+    "system": SystemFile,
+    "run": RunFile,
+    "device": DeviceFile,
+    "lane": LaneFile,
+    "pods": PodsFile,
+    "programme": ProgrammeFile,
+    "project": ProjectFile,
+}
+
+
+def schema(kind: str) -> dict[str, Any]:
+    """Gives the JSON Schema (draft 2020-12) of a kind of file, which is a key of `MODELS`."""
+    model = MODELS[kind]
+    body = _plain(model.model_json_schema(mode="validation"))
+    title = f"orch {kind}" if kind != "project" else "orch.toml"
+    return {**body, "$schema": GenerateJsonSchema.schema_dialect, "title": title}
+
+
+def text(kind: str) -> str:
+    """Gives a kind's schema as it stands in its file."""
+    return json.dumps(schema(kind), indent=2, ensure_ascii=False, sort_keys=True) + "\n"
+
+
+def write(folder: Path) -> tuple[Path, ...]:
+    """Writes every schema as `<kind>.schema.json` into a folder, and gives the files."""
+    paths = []
+    for kind in MODELS:
+        path = folder / f"{kind}.schema.json"
+        path.write_text(text(kind), encoding="utf-8")
+        paths.append(path)
+    return tuple(paths)
+
+
+def _plain(value: Any) -> Any:
+    """Drops the titles that pydantic makes of key names: the key itself says as much."""
+    if isinstance(value, dict):
+        titled = isinstance(value.get("title"), str)
+        return {name: _plain(part) for name, part in value.items() if not (titled and name == "title")}
+    return [_plain(part) for part in value] if isinstance(value, list) else value
