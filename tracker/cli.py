@@ -67,7 +67,9 @@ def main(
         return stop.code if isinstance(stop.code, int) else 2
     try:
         answer: Answer = arguments.command(Call(arguments, read_programme, default_db))
-        print(json.dumps(answer.value, ensure_ascii=False) if arguments.json else answer.text, flush=True)
+        said = json.dumps(answer.value, ensure_ascii=False) if arguments.json else answer.text
+        if said:
+            print(said, flush=True)
     except TrackerError as error:
         print(error, file=sys.stderr)
         return error.exit_code

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
@@ -36,7 +35,7 @@ def runs(found: Sequence[RunLine]) -> str:
 
 def verdict(run: RunLine) -> str:
     """The verdict, the state where there is none yet, and what a pass left out."""
-    omitted = sorted(json.loads(run.omitted or "{}"))
+    omitted = sorted(run.omitted or ())
     word = run.verdict if run.state != "interrupted" else run.state
     return f"{word or run.state} (omitted: {', '.join(omitted)})" if omitted else (word or run.state)
 

@@ -5,7 +5,9 @@ Every list is one or few statements over indexes, never an object for each row o
 
 from __future__ import annotations
 
+import json
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +23,7 @@ _RUN_COLUMNS = ("run_id", "lane", "state", "verdict", "grade", "started", "ended
 
 @dataclass(frozen=True)
 class RunLine:
-    """A run as lists show it. `omitted` is canonical JSON, step to reason; None while running."""
+    """A run as lists show it. `omitted` is step to reason; None where no seal says what ran."""
 
     run_id: str
     lane: str
@@ -30,7 +32,7 @@ class RunLine:
     grade: str | None
     started: str
     ended: str | None
-    omitted: str | None
+    omitted: Mapping[str, str] | None
     seal: str | None
 
 
@@ -266,14 +268,15 @@ def _milestone(row: sa.Row[Any], counts: Counter[str]) -> Milestone:
 
 
 def _line(row: sa.Row[Any]) -> RunLine:
-    return RunLine(*(getattr(row, name) for name in _RUN_COLUMNS))
+    values = {name: getattr(row, name) for name in _RUN_COLUMNS}
+    return RunLine(**{**values, "omitted": None if row.omitted is None else json.loads(row.omitted)})
 
 
 def _runs(connection: sa.Connection, limit: int, *wanted: sa.ColumnElement[bool]) -> tuple[RunLine, ...]:
     table = schema.runs.c
     statement = sa.select(*(table[name] for name in _RUN_COLUMNS)).where(*wanted)
     newest = statement.order_by(table.started.desc(), table.run_id.desc()).limit(limit)
-    return tuple(RunLine(*row) for row in connection.execute(newest))
+    return tuple(_line(row) for row in connection.execute(newest))
 
 
 def _about(connection: sa.Connection, table: sa.Table, name: str, start: int, stop: int) -> list[sa.Row[Any]]:

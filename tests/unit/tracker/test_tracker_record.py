@@ -1,0 +1,252 @@
+"""Runs as they are begun, finished, ingested and closed, and what counts as evidence for an item."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+import tracker_building as building
+
+from tracker import beside, query, record
+from tracker.errors import BundleError, RecordError
+from tracker.load import load
+from tracker.store import Store
+
+
+def status_of(store: Store, item: str) -> str:
+    found = query.item(store, item)
+    assert found is not None
+    return found[0].status
+
+
+def begin(store: Store, bundle: Path, run_id: str, **changed: str) -> None:
+    told = {"lane": "coordinates", "plan": building.PLAN, "system": building.SYSTEM, **changed}
+    record.begin_run(store, run_id=run_id, bundle=bundle, started="2026-11-29T09:00:00Z", **told)
+
+
+def test_a_run_begins_and_finishes_from_its_bundle(store: Store, tmp_path: Path) -> None:
+    begin(store, tmp_path / "r1", "r1")
+    assert query.run(store, "r1").run.state == "running"
+    bundle = building.build(tmp_path, "r1")
+    done = record.finish_run(store, bundle)
+    found = query.run(store, "r1")
+    assert done.new
+    assert (found.run.state, found.run.verdict, found.run.seal) == ("completed", "pass", done.seal)
+    assert found.records == 3
+    assert found.bundle == str(bundle)
+    assert {(m.name, m.unit) for m in found.measurements} == {("wall", "s"), ("step.preflight.wall", "s")}
+    assert next(m.value for m in found.measurements if m.name == "wall") == 2.5
+
+
+@pytest.mark.parametrize(("verdict", "state"), [("fail", "failed"), ("unknown", "unknown")])
+def test_other_verdicts_end_a_run_too(store: Store, tmp_path: Path, verdict: str, state: str) -> None:
+    record.ingest(store, building.build(tmp_path, "r1", verdict=verdict))
+    assert query.run(store, "r1").run.state == state
+
+
+def test_ingesting_again_changes_nothing(store: Store, tmp_path: Path) -> None:
+    load(store, building.unequal())
+    bundle = building.build(tmp_path, "r1")
+    first = record.ingest(store, bundle)
+    before = query.run(store, "r1")
+    again = record.ingest(store, bundle)
+    assert (first.new, again.new) == (True, False)
+    assert first.items == again.items == ("N7",)
+    assert query.run(store, "r1") == before
+
+
+def test_a_moved_bundle_is_found_at_its_new_place(store: Store, tmp_path: Path) -> None:
+    bundle = building.build(tmp_path, "r1")
+    record.ingest(store, bundle)
+    moved = shutil.move(bundle, tmp_path / "elsewhere")
+    record.ingest(store, Path(moved))
+    assert query.run(store, "r1").bundle == str(tmp_path / "elsewhere")
+
+
+def test_another_bundle_of_a_recorded_run_is_refused(store: Store, tmp_path: Path) -> None:
+    record.ingest(store, building.build(tmp_path / "a", "r1"))
+    other = building.build(tmp_path / "b", "r1", verdict="fail")
+    with pytest.raises(RecordError, match="recorded as completed"):
+        record.ingest(store, other)
+    assert query.run(store, "r1").run.verdict == "pass"
+
+
+def test_a_run_is_not_taken_for_one_of_another_plan(store: Store, tmp_path: Path) -> None:
+    begin(store, tmp_path, "r1", plan="d" * 64)
+    with pytest.raises(RecordError, match="by its plan"):
+        record.ingest(store, building.build(tmp_path, "r1"))
+    with pytest.raises(RecordError, match="by its lane"):
+        begin(store, tmp_path, "r1", plan="d" * 64, lane="other")
+
+
+def test_beginning_again_is_a_resume_until_the_run_ends(store: Store, tmp_path: Path) -> None:
+    begin(store, tmp_path / "r1", "r1")
+    begin(store, tmp_path / "r1", "r1")
+    record.finish_run(store, building.build(tmp_path, "r1"))
+    with pytest.raises(RecordError, match="terminal"):
+        begin(store, tmp_path / "r1", "r1")
+
+
+@pytest.mark.parametrize("damage", ["changed", "missing", "extra", "link", "unsealed"])
+def test_an_unsound_bundle_is_refused_by_the_names_of_its_files(
+    store: Store, tmp_path: Path, damage: str
+) -> None:
+    bundle = building.build(tmp_path, "r1")
+    said = bundle / "steps/preflight/1/said.txt"
+    name = "steps/preflight/1/said.txt"
+    if damage == "changed":
+        said.write_text("READY\n", "utf-8")
+    elif damage == "missing":
+        said.unlink()
+    elif damage == "extra":
+        name = "steps/added.txt"
+        (bundle / name).write_text("", "utf-8")
+    elif damage == "link":
+        said.unlink()
+        said.symlink_to("/dev/null")
+    else:
+        name = "qualification.json"
+        (bundle / name).unlink()
+    with pytest.raises(BundleError, match=name):
+        record.ingest(store, bundle)
+    assert query.runs(store) == ()
+
+
+@pytest.mark.parametrize(
+    ("changed", "complaint"),
+    [
+        ({"steps": ("pass", "fail")}, "a pass with steps"),
+        ({"steps": ("not-applicable",)}, "a pass with steps"),
+        ({"grade": "physical"}, "without UUID"),
+        ({"grade": "physical", "cards": [building.card(building.RTX_3070, None)]}, "without UUID"),
+        ({"grade": "physical", "cards": [building.card("X", "GPU-1")], "emulator": "qemu"}, "emulator"),
+        ({"grade": "best"}, "grade .got 'best', expected one of host"),
+        ({"extra": {"lane": 7}}, "lane .got int '7', expected text"),
+        ({"extra": {"omitted": []}}, "omitted .got list"),
+        ({"extra": {"plan": None}}, "plan .got nothing, expected text"),
+        ({"cards": ["none"]}, "roles.role0.device .got str 'none', expected an object"),
+    ],
+)
+def test_a_sealed_bundle_that_contradicts_itself_is_refused(
+    store: Store, tmp_path: Path, changed: dict, complaint: str
+) -> None:
+    bundle = building.build(tmp_path, "r1", **changed)
+    with pytest.raises(BundleError, match=complaint):
+        record.ingest(store, bundle)
+    assert query.runs(store) == ()
+
+
+GPU_1 = building.card(building.RTX_3070, "GPU-1")
+GPU_2 = building.card(building.RTX_3090, "GPU-2")
+TWIN = building.card(building.RTX_3070, "GPU-3")
+
+
+@pytest.mark.parametrize(
+    ("changed", "status"),
+    [
+        ({"grade": "physical", "cards": [GPU_1, GPU_2]}, "verified"),
+        ({"grade": "physical", "cards": [None, GPU_2, GPU_1, TWIN]}, "verified"),
+        ({"grade": "physical", "cards": [GPU_1, TWIN]}, "in-progress"),
+        ({"grade": "physical", "cards": [GPU_1]}, "in-progress"),
+        ({"grade": "simulated", "cards": [GPU_1, GPU_2]}, "in-progress"),
+        ({"grade": "host"}, "in-progress"),
+        ({"grade": "physical", "cards": [GPU_1, GPU_2], "lane": "other"}, "in-progress"),
+        ({"grade": "physical", "cards": [GPU_1, GPU_2], "omitted": {"host-shadow": "no"}}, "in-progress"),
+        ({"grade": "physical", "cards": [GPU_1, GPU_2], "verdict": "fail"}, "in-progress"),
+        ({"grade": "physical", "cards": [GPU_1, GPU_2], "verdict": "unknown"}, "in-progress"),
+    ],
+)
+@pytest.mark.parametrize("order", ["load first", "ingest first"])
+def test_what_counts_for_an_item(
+    store: Store, tmp_path: Path, changed: dict, status: str, order: str
+) -> None:
+    bundle = building.build(tmp_path, "r1", **changed)
+    if order == "load first":
+        load(store, building.unequal())
+        done = record.ingest(store, bundle)
+        assert ("N10" in done.items) == (status == "verified")
+    else:
+        record.ingest(store, bundle)
+        assert ("N10" in load(store, building.unequal()).verified) == (status == "verified")
+    assert status_of(store, "N10") == status
+
+
+@pytest.mark.parametrize(
+    ("uuids", "status"), [(("GPU-1", "GPU-2"), "verified"), (("GPU-1", "GPU-1"), "planned")]
+)
+def test_a_product_named_twice_asks_for_two_cards(
+    store: Store, tmp_path: Path, uuids: tuple[str, str], status: str
+) -> None:
+    proof = building.Proof("coordinates", "physical", (building.RTX_3070, building.RTX_3070))
+    load(store, building.Programme({"M": ""}, (building.Item("I", "", "M", proof=proof),)))
+    cards = [building.card(building.RTX_3070, uuid) for uuid in uuids]
+    record.ingest(store, building.build(tmp_path, "r1", grade="physical", cards=cards))
+    assert status_of(store, "I") == status
+
+
+def test_withdrawn_evidence_stays_but_counts_no_more(store: Store, tmp_path: Path) -> None:
+    load(store, building.unequal())
+    record.ingest(store, building.build(tmp_path, "r1"))
+    beside.note(store, "r1", "the wrong machine", "withdraw")
+    assert status_of(store, "N7") == "in-progress"
+    assert [(e.item, e.counts) for e in query.evidence(store)] == [("N7", False)]
+    beside.note(store, "r1", "only a remark")
+    assert status_of(store, "N7") == "in-progress"
+    beside.note(store, "r1", "it was the right one", "reinstate")
+    assert status_of(store, "N7") == "verified"
+    assert [note.effect for note in query.run(store, "r1").notes] == ["withdraw", "note", "reinstate"]
+
+
+def test_a_withdrawn_run_gains_no_evidence(store: Store, tmp_path: Path) -> None:
+    record.ingest(store, building.build(tmp_path, "r1"))
+    beside.note(store, "r1", "the wrong machine", "withdraw")
+    assert load(store, building.unequal()).verified == ()
+    beside.note(store, "r1", "it was the right one", "reinstate")
+    assert status_of(store, "N7") == "verified"
+
+
+def test_measurements_about_an_ended_run_supersede_and_are_kept(store: Store, tmp_path: Path) -> None:
+    record.ingest(store, building.build(tmp_path, "r1"))
+    before = query.run(store, "r1").run
+    assert [beside.measure(store, "r1", "power", value, "W") for value in (200, 200, 210.5)] == [1, 1, 2]
+    found = query.run(store, "r1")
+    assert [(m.revision, m.value) for m in found.measurements if m.name == "power"] == [(1, 200), (2, 210.5)]
+    assert found.run == before
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_a_measurement_is_finite(store: Store, tmp_path: Path, value: float) -> None:
+    begin(store, tmp_path, "r1")
+    with pytest.raises(RecordError, match="finite"):
+        beside.measure(store, "r1", "power", value)
+
+
+def test_nothing_is_said_about_a_run_that_is_not_recorded(store: Store) -> None:
+    for attempt in (
+        lambda: beside.measure(store, "r9", "power", 1),
+        lambda: beside.note(store, "r9", "text"),
+        lambda: record.close_run(store, "r9", "text"),
+        lambda: query.run(store, "r9"),
+    ):
+        with pytest.raises(RecordError, match="r9"):
+            attempt()
+
+
+def test_a_run_whose_process_lives_is_not_given_up(store: Store, tmp_path: Path) -> None:
+    begin(store, tmp_path, "r1")
+    with pytest.raises(RecordError, match=f"process {os.getpid()} still runs it"):
+        record.close_run(store, "r1", "impatience")
+
+
+def test_a_run_is_found_by_the_beginning_of_its_id(store: Store, tmp_path: Path) -> None:
+    for name in ("0190-a1", "0190-a2", "0190-b"):
+        begin(store, tmp_path, name)
+    assert query.run_id(store, "0190-b") == "0190-b"
+    with pytest.raises(RecordError, match="several, 0190-a1, 0190-a2"):
+        query.run_id(store, "0190-a")
+    begin(store, tmp_path, "0190")
+    assert query.run_id(store, "0190") == "0190"
+    with pytest.raises(RecordError, match="none"):
+        query.run_id(store, "019%")

@@ -1,0 +1,225 @@
+"""The rules against a program that knows nothing of ours: Python's sqlite3 with every pragma at its default."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import tracker_building as building
+
+from tracker import record, schema
+from tracker.doctor import examine
+from tracker.errors import ImmutableError
+from tracker.load import load
+from tracker.store import Store
+
+HEX = "'" + "e" * 64 + "'"
+NEW_RUN = (
+    "(run_id, lane, state, plan, system, started, recorded) "
+    f"VALUES ('done', 'coordinates', 'running', {HEX}, {HEX}, '', '')"
+)
+
+
+@pytest.fixture
+def outsider(store: Store, tmp_path: Path) -> Iterator[sqlite3.Connection]:
+    """A plain connection to a database with a terminal run `done` (evidence for N7) and a running one, `open`."""
+    load(store, building.unequal())
+    cards = [building.card(building.RTX_3070, "GPU-1")]
+    record.ingest(store, building.build(tmp_path, "done", cards=cards))
+    record.ingest(store, building.build(tmp_path, "poor", verdict="fail"))
+    record.begin_run(
+        store,
+        run_id="open",
+        lane="coordinates",
+        bundle=tmp_path,
+        plan=building.PLAN,
+        system=building.SYSTEM,
+        started="",
+    )
+    connection = sqlite3.connect(store.path, isolation_level=None)
+    assert connection.execute("PRAGMA recursive_triggers").fetchone() == (0,)
+    assert connection.execute("PRAGMA foreign_keys").fetchone() == (0,)
+    yield connection
+    connection.close()
+
+
+def content(connection: sqlite3.Connection) -> list[tuple[str, list[tuple[object, ...]]]]:
+    names = [name for kind, name in schema.statements() if kind == "table"]
+    return [(name, connection.execute(f"SELECT * FROM {name}").fetchall()) for name in names]
+
+
+EVERY_COLUMN = ", ".join(column.name for column in schema.runs.columns)
+
+ATTACKS = [
+    # terminal runs
+    "UPDATE runs SET verdict = 'fail', state = 'failed' WHERE run_id = 'done'",
+    "UPDATE runs SET verdict = 'pass', state = 'completed' WHERE run_id = 'poor'",
+    "UPDATE runs SET state = 'running', verdict = NULL, seal = NULL WHERE run_id = 'done'",
+    "UPDATE OR IGNORE runs SET grade = 'physical'",
+    "UPDATE OR REPLACE runs SET run_id = 'done' WHERE run_id = 'open'",
+    "UPDATE OR REPLACE runs SET run_id = 'open' WHERE run_id = 'done'",
+    "DELETE FROM runs WHERE run_id = 'done'",
+    "DELETE FROM runs",
+    f"INSERT OR REPLACE INTO runs {NEW_RUN}",
+    f"REPLACE INTO runs {NEW_RUN}",
+    f"INSERT OR IGNORE INTO runs {NEW_RUN}",
+    f"INSERT OR FAIL INTO runs {NEW_RUN}",
+    f"INSERT OR ROLLBACK INTO runs {NEW_RUN}",
+    f"INSERT INTO runs {NEW_RUN} ON CONFLICT (run_id) DO UPDATE SET verdict = 'fail', state = 'failed'",
+    f"INSERT INTO runs {NEW_RUN} ON CONFLICT DO NOTHING",
+    f"INSERT OR REPLACE INTO runs SELECT {EVERY_COLUMN} FROM runs WHERE run_id = 'poor'",
+    # a run that never ran
+    f"INSERT INTO runs ({EVERY_COLUMN}) SELECT 'forged'"
+    + EVERY_COLUMN.removeprefix("run_id")
+    + " FROM runs WHERE run_id = 'done'",
+    # a pass without a seal, with half of one, of another verdict, on no card
+    "UPDATE runs SET state = 'completed', verdict = 'pass' WHERE run_id = 'open'",
+    f"UPDATE runs SET state = 'completed', verdict = 'pass', grade = 'host', omitted = '{{}}', ended = '', "
+    f"records = 1, head = {HEX}, seal = 'short' WHERE run_id = 'open'",
+    f"UPDATE runs SET state = 'completed', verdict = 'fail', grade = 'host', omitted = '{{}}', ended = '', "
+    f"records = 1, head = {HEX}, seal = {HEX} WHERE run_id = 'open'",
+    f"UPDATE runs SET state = 'completed', verdict = 'pass', grade = 'physical', omitted = '{{}}', ended = '', "
+    f"records = 1, head = {HEX}, seal = {HEX} WHERE run_id = 'open'",
+    "UPDATE runs SET plan = upper(plan) WHERE run_id = 'open'",
+    "UPDATE runs SET lane = 'other' WHERE run_id = 'open'",
+    # what belongs to a run
+    "INSERT INTO devices VALUES ('done', 'worker', 'a', 'NVIDIA GeForce RTX 3090', 'GPU-9', 1, NULL, NULL)",
+    "INSERT OR REPLACE INTO devices VALUES ('done', 'role0', 'a', 'X', 'GPU-9', 1, NULL, NULL)",
+    "INSERT INTO devices VALUES ('nobody', 'role0', 'a', 'X', 'GPU-9', 1, NULL, NULL)",
+    "UPDATE devices SET product = 'NVIDIA H100'",
+    "UPDATE OR REPLACE devices SET run_id = 'open'",
+    "DELETE FROM devices",
+    # evidence
+    "INSERT INTO evidence VALUES ('N10', 'done', '{}', '')",
+    "INSERT INTO evidence VALUES ('N7', 'poor', '{}', '')",
+    "INSERT INTO evidence VALUES ('N7', 'open', '{}', '')",
+    "INSERT INTO evidence VALUES ('N7', 'nobody', '{}', '')",
+    "INSERT OR REPLACE INTO evidence VALUES ('N7', 'done', '{\"grade\": \"physical\"}', '')",
+    "INSERT OR IGNORE INTO evidence VALUES ('N10', 'done', '{}', '')",
+    "INSERT INTO evidence VALUES ('N7', 'done', '', '') ON CONFLICT DO UPDATE SET item_id = 'N10'",
+    "UPDATE evidence SET item_id = 'N10'",
+    "DELETE FROM evidence",
+    # what stands beside
+    "UPDATE measurements SET value = 0",
+    "DELETE FROM measurements",
+    "INSERT OR REPLACE INTO measurements VALUES ('done', 'wall', 1, 0.1, 's', 'bundle', '')",
+    "INSERT INTO measurements VALUES ('done', 'wall', 3, 0.1, 's', 'bundle', '')",
+    "UPDATE locations SET path = '/dev/null'",
+    "DELETE FROM locations",
+    "INSERT OR REPLACE INTO locations VALUES ('done', 1, '/dev/null', '')",
+    "INSERT INTO run_notes VALUES ('done', 2, 'note', 'skips a revision', '')",
+    "INSERT INTO run_notes VALUES ('done', 1, 'erase', 'no such effect', '')",
+    # items
+    "UPDATE items SET declared = 'verified'",
+    "UPDATE items SET item_id = 'N11' WHERE item_id = 'N7'",
+    "DELETE FROM items",
+    "INSERT INTO dependencies VALUES ('N7', 'N10')",
+    "INSERT INTO dependencies VALUES ('N7', 'N7')",
+    "INSERT OR REPLACE INTO dependencies VALUES ('N7', 'N10')",
+    "UPDATE dependencies SET need = 'N10', item_id = 'N7'",
+    # types
+    "INSERT INTO run_notes VALUES ('done', 'one', 'note', 'text', '')",
+    "UPDATE items SET title = NULL",
+]
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+@pytest.mark.parametrize("recursive", ["OFF", "ON"])
+def test_a_plain_program_cannot_rewrite(outsider: sqlite3.Connection, attack: str, recursive: str) -> None:
+    outsider.execute(f"PRAGMA recursive_triggers = {recursive}")
+    before = content(outsider)
+    with pytest.raises(sqlite3.IntegrityError):
+        outsider.execute(attack)
+    assert content(outsider) == before
+
+
+def test_the_status_of_an_item_cannot_be_written(outsider: sqlite3.Connection) -> None:
+    with pytest.raises(sqlite3.OperationalError, match="it is a view"):
+        outsider.execute("UPDATE item_status SET status = 'verified'")
+
+
+def test_insert_or_ignore_and_then_update_fails_at_either_step(outsider: sqlite3.Connection) -> None:
+    before = content(outsider)
+    for attack in (
+        f"INSERT OR IGNORE INTO runs {NEW_RUN}",
+        "UPDATE runs SET verdict = 'fail', state = 'failed' WHERE run_id = 'done'",
+    ):
+        with pytest.raises(sqlite3.IntegrityError, match="tracker: "):
+            outsider.execute(attack)
+    assert content(outsider) == before
+
+
+def test_a_proof_lowered_by_hand_does_not_outlast_the_programme(
+    outsider: sqlite3.Connection, store: Store
+) -> None:
+    outsider.execute("UPDATE items SET proof_grade = 'host' WHERE item_id = 'N10'")
+    outsider.execute("DELETE FROM item_products WHERE item_id = 'N10'")
+    outsider.execute("INSERT INTO evidence VALUES ('N10', 'done', '{}', '')")
+    assert load(store, building.unequal()).reopened == ("N10",)
+
+
+def test_a_longer_ring_is_refused(outsider: sqlite3.Connection) -> None:
+    for name in ("A", "B", "C"):
+        outsider.execute("INSERT INTO items VALUES (?, '', 'M1', 'planned', NULL, NULL, 9, 1)", (name,))
+    outsider.execute("INSERT INTO dependencies VALUES ('A', 'B'), ('B', 'C')")
+    with pytest.raises(sqlite3.IntegrityError, match="dependency-cycle"):
+        outsider.execute("INSERT INTO dependencies VALUES ('C', 'A')")
+
+
+def test_our_own_writes_meet_the_same_rules_in_our_words(outsider: sqlite3.Connection, store: Store) -> None:
+    change = schema.runs.update().where(schema.runs.c.run_id == "done").values(started="")
+    with pytest.raises(ImmutableError, match="a terminal run is never changed"), store.write() as connection:
+        connection.execute(change)
+
+
+@pytest.mark.parametrize("name", sorted(schema.TRIGGERS))
+def test_doctor_reports_a_dropped_trigger(outsider: sqlite3.Connection, store: Store, name: str) -> None:
+    assert examine(store) == ()
+    outsider.execute(f"DROP TRIGGER {name}")
+    assert [finding.subject for finding in examine(store)] == [f"trigger {name}"]
+
+
+def test_doctor_reports_a_trigger_that_was_made_toothless(outsider: sqlite3.Connection, store: Store) -> None:
+    outsider.execute("DROP TRIGGER runs_delete")
+    outsider.execute(
+        "CREATE TRIGGER runs_delete BEFORE DELETE ON runs WHEN 0 BEGIN SELECT RAISE(ABORT, ''); END"
+    )
+    (finding,) = examine(store)
+    assert finding.subject == "trigger runs_delete"
+    assert "WHEN 0" in finding.message
+
+
+@pytest.mark.parametrize(
+    ("change", "subject"),
+    [
+        ("DROP INDEX runs_by_lane", "index runs_by_lane"),
+        ("DROP TABLE run_notes", "table run_notes"),
+        ("DROP VIEW item_status", "view item_status"),
+        ("ALTER TABLE runs ADD COLUMN mood TEXT", "table runs"),
+        ("CREATE TABLE more (a)", "table more"),
+        ("CREATE TRIGGER sly AFTER INSERT ON runs BEGIN DELETE FROM dependencies; END", "trigger sly"),
+        ("DELETE FROM milestones", "rows of items"),
+        ("PRAGMA journal_mode = DELETE", "file"),
+    ],
+)
+def test_doctor_reports_what_else_was_changed(
+    outsider: sqlite3.Connection, store: Store, change: str, subject: str
+) -> None:
+    outsider.execute(change).fetchall()
+    assert subject in {finding.subject for finding in examine(store)}
+
+
+def test_doctor_holds_rows_against_their_bundles(outsider: sqlite3.Connection, store: Store) -> None:
+    """The triggers are back in place, so only the bundle still tells what was done without them."""
+    for name in ("runs_update_terminal", "devices_update"):
+        outsider.execute(f"DROP TRIGGER {name}")
+    outsider.execute("UPDATE runs SET grade = 'physical' WHERE run_id = 'done'")
+    outsider.execute("UPDATE devices SET product = 'NVIDIA H100'")
+    for name in ("runs_update_terminal", "devices_update"):
+        outsider.execute(schema.TRIGGERS[name])
+    said = " | ".join(f"{finding.subject}: {finding.message}" for finding in examine(store))
+    assert "run done: its row differs from its bundle in grade (got physical, expected host)" in said
+    assert "run done: its bound devices differ" in said
+    assert examine(store, bundles=False) == ()
