@@ -1,0 +1,1 @@
+"""Program per role: render, compile, bind; and the check of what was built."""

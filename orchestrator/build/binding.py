@@ -1,0 +1,165 @@
+"""The binding: one deployment of a program, in the 512 bytes that its `.orch.binding` section holds.
+
+Knows the layout (`roles/runtime/binding.h` is the other side); knows no ELF.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import ipaddress
+import struct
+import uuid
+from dataclasses import dataclass, fields
+from typing import Any, Literal, Self
+
+SIZE = 512
+MAGIC = b"ORCHBND1"
+VERSION = 1
+
+Mode = Literal["train", "evaluate"]
+
+_MODES: tuple[Mode, ...] = ("train", "evaluate")
+_CHECKED = SIZE - 32
+_LAYOUT = struct.Struct("<8sIIII32s32s32s16sQQQQQQQII16s264x")
+_LARGEST = 2**53  # numbers pass through JSON
+_PORTS = 65536
+_ZERO = bytes(32)
+
+
+class BindingError(ValueError):
+    """Bytes or values that are no binding."""
+
+
+@dataclass(frozen=True)
+class Binding:
+    """One deployment of one role's program.
+
+    Attributes:
+        plan: the plan's digest, hex.
+        run_id: the run, a UUID.
+        epoch: counts the starts of a lineage of checkpoints; a restored one is of an earlier epoch.
+        mode: `train`, or `evaluate` for one round without an update.
+        resume: whether training begins from `restore/`.
+        restore_sha256: digest of the manifest to begin from, hex; None accepts any.
+        target: version to reach.
+        publish_at: version to publish at besides the target; 0 for none.
+        data_sha256: digest of the role's `samples` file, hex.
+        address: IPv4 or IPv6 literal where the root listens, or that the role dials.
+        port: its port; 0 for a single role.
+        connect_ms: until all roles have met.
+        round_ms: for each wait of a round or a publication.
+        run_ms: for the whole program.
+        hold_after: reserved, 0.
+    """
+
+    plan: str
+    run_id: str
+    epoch: int
+    mode: Mode
+    resume: bool
+    restore_sha256: str | None
+    target: int
+    publish_at: int
+    data_sha256: str
+    address: str
+    port: int
+    connect_ms: int
+    round_ms: int
+    run_ms: int
+    hold_after: int = 0
+
+    def pack(self) -> bytes:
+        """The 512 bytes, the last 32 of them SHA-256 of the others.
+
+        Raises:
+            BindingError: a value has no place in the layout.
+        """
+        try:
+            address = ipaddress.ip_address(self.address)
+            head = _LAYOUT.pack(
+                MAGIC,
+                VERSION,
+                _MODES.index(self.mode),
+                int(self.resume),
+                0,
+                _digest(self.plan),
+                _digest(self.data_sha256),
+                _ZERO if self.restore_sha256 is None else _digest(self.restore_sha256),
+                uuid.UUID(self.run_id).bytes,
+                *(_number(name, getattr(self, name)) for name in _NUMBERS),
+                address.version,
+                _port(self.port),
+                address.packed,
+            )
+        except ValueError as error:
+            raise BindingError(str(error)) from error
+        return head + hashlib.sha256(head).digest()
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Self:
+        """The binding in 512 bytes.
+
+        Raises:
+            BindingError: they are not a whole binding in its one right form.
+        """
+        if len(data) != SIZE or hashlib.sha256(data[:_CHECKED]).digest() != data[_CHECKED:]:
+            raise BindingError("the binding is not whole")
+        magic, version, mode, resume, _, plan, samples, manifest, run, *rest = _LAYOUT.unpack(data[:_CHECKED])
+        *numbers, family, port, address = rest
+        if magic != MAGIC or version != VERSION or mode >= len(_MODES) or family not in _ADDRESS_BYTES:
+            raise BindingError("the binding is of another form")
+        binding = cls(
+            plan=plan.hex(),
+            run_id=str(uuid.UUID(bytes=run)),
+            mode=_MODES[mode],
+            resume=bool(resume),
+            restore_sha256=None if manifest == _ZERO else manifest.hex(),
+            data_sha256=samples.hex(),
+            address=str(ipaddress.ip_address(address[: _ADDRESS_BYTES[family]])),
+            port=port,
+            **dict(zip(_NUMBERS, numbers, strict=True)),
+        )
+        if binding.pack() != data:
+            raise BindingError("the binding is not in its one right form")
+        return binding
+
+    def as_json(self) -> dict[str, object]:
+        """The values by name."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> Self:
+        """The binding of these values.
+
+        Raises:
+            BindingError: names are missing or unknown, or a value has no place in the layout.
+        """
+        try:
+            binding = cls(**value)
+        except TypeError as error:
+            raise BindingError(str(error)) from error
+        binding.pack()
+        return binding
+
+
+_ADDRESS_BYTES = {4: 4, 6: 16}
+_NUMBERS = ("epoch", "target", "publish_at", "hold_after", "connect_ms", "round_ms", "run_ms")
+
+
+def _digest(text: str) -> bytes:
+    data = bytes.fromhex(text)
+    if len(data) != len(_ZERO) or data.hex() != text:
+        raise BindingError(f"a digest is 64 lower-case hexadecimal digits (got {text!r})")
+    return data
+
+
+def _number(name: str, value: int) -> int:
+    if not 0 <= value < _LARGEST:
+        raise BindingError(f"{name} is out of range (got {value}, expected 0 to 2^53 - 1)")
+    return value
+
+
+def _port(value: int) -> int:
+    if not 0 <= value < _PORTS:
+        raise BindingError(f"a port is out of range (got {value}, expected 0 to 65535)")
+    return value

@@ -1,0 +1,24 @@
+#include "checkpoint.h"
+
+__attribute__((section(".orch.plan"), used, aligned(16))) const uint8_t plan_digest[32] = PLAN_DIGEST;
+__attribute__((section(".orch.plan"), used, aligned(16))) const uint8_t system_digest[32] = SYSTEM_DIGEST;
+
+char checkpoint_manifest[MANIFEST_BYTES];
+
+static char header[SHARD_HEADER_BYTES];
+
+struct text checkpoint_header(const struct region regions[FIELD_COUNT], uint64_t version)
+{
+    static const struct shard_form form = {FIELDS, FIELD_COUNT, HEADER_ORDER};
+    struct text text = {header, sizeof header, 0};
+    shard_header(&text, &form, regions, system_digest, version);
+    return text;
+}
+
+uint64_t checkpoint_words(const struct region regions[FIELD_COUNT])
+{
+    uint64_t words = 0;
+    for (uint32_t field = 0; field < FIELD_COUNT; field++)
+        words += regions[field].count;
+    return words;
+}

@@ -1,0 +1,85 @@
+/* A native role, from its start to its one line of results. */
+#include "binding.h"
+#include "checkpoint.h"
+#include "clock.h"
+#include "files.h"
+#include "learner.h"
+#include "memory.h"
+#include "peers.h"
+#include "refuse.h"
+#include "restore.h"
+#include "rounds.h"
+#include "system.h"
+
+enum { STDOUT = 1, SIGNAL_PIPE = 13, IGNORE = 1, RESULT_LINE_BYTES = 512 + NAME_BYTES * (RESULT_WORDS + 1) };
+
+static void put_number(struct text *text, const char *key, uint64_t number)
+{
+    text_put(text, key);
+    text_put_number(text, number);
+}
+
+static void say_results(const struct binding *binding, uint64_t version, const double total[COMBINED_WORDS])
+{
+    static char line[RESULT_LINE_BYTES];
+    struct text text = {line, sizeof line, 0};
+    uint8_t digest[32];
+    learner_digest(digest);
+    put_number(&text, "{\"epoch\":", binding->epoch);
+    text_put(&text, binding->mode == MODE_TRAIN ? ",\"mode\":\"train\"" : ",\"mode\":\"evaluate\"");
+    text_put(&text, ",\"results\":{");
+    for (uint32_t i = 0; i < RESULT_WORDS; i++) {
+        text_put(&text, i == 0 ? "\"" : ",\"");
+        text_put(&text, RESULTS[i].name);
+        text_put(&text, "\":\"");
+        text_put_bits(&text, total[RESULTS[i].place]);
+        text_put(&text, "\"");
+    }
+    text_put(&text, "},\"role\":\"" ROLE_NAME "\"");
+    put_number(&text, ",\"samples\":", ROLE_SAMPLES);
+    text_put(&text, ",\"state\":\"");
+    text_put_hex(&text, digest, sizeof digest);
+    put_number(&text, "\",\"version\":", version);
+    text_put(&text, "}\n");
+    files_write(STDOUT, line, text.used);
+}
+
+static void run(const char *folder)
+{
+    static double total[COMBINED_WORDS];
+    static struct binding binding;
+    const long ignored[4] = {IGNORE, 0, 0, 0};
+    uint64_t start = 0;
+    (void)system_call(CALL_SIGACTION, SIGNAL_PIPE, system_pointer(ignored), 0, 8, 0);
+    if (system_call(CALL_CHDIR, system_pointer(folder), 0, 0, 0, 0) != 0)
+        refuse("data-chunk");
+    if (!machine_float_is_plain())
+        refuse("float-environment");
+    binding_read(&binding, plan_digest);
+    clock_bound_run(binding.run_ms);
+    learner_load_samples(binding.samples_digest);
+    if (binding.resume || binding.mode == MODE_EVALUATE)
+        start = restore(&binding);
+    else
+        learner_begin();
+    if (binding.mode == MODE_TRAIN && binding.target <= start)
+        refuse("binding");
+    if (HAS_PEERS)
+        peers_meet(&binding, plan_digest, start);
+    if (binding.mode == MODE_TRAIN)
+        rounds_train(&binding, start, total);
+    else
+        rounds_evaluate(start, total);
+    say_results(&binding, binding.mode == MODE_TRAIN ? binding.target : start, total);
+}
+
+/* `stack` is as the kernel left it: the count of arguments, then the arguments. */
+__attribute__((noreturn, used)) void start_main(const uintptr_t *stack)
+{
+    if (stack[0] != 2)
+        refuse("binding");
+    run((const char *)stack[2]);
+    system_exit(0);
+}
+
+MACHINE_ENTRY

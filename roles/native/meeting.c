@@ -1,0 +1,181 @@
+#include "meeting.h"
+
+#include "files.h"
+#include "memory.h"
+#include "net.h"
+#include "peers.h"
+#include "refuse.h"
+
+/* A connection whose hello is not yet whole. */
+struct caller {
+    int socket;
+    size_t got;
+    uint8_t hello[HELLO_BYTES];
+};
+
+static void check(const char *fault)
+{
+    if (fault)
+        refuse(fault);
+}
+
+/* Takes what has come of a hello; false if the caller is gone. */
+static bool listen_to(struct caller *caller)
+{
+    while (caller->got < HELLO_BYTES) {
+        struct span rest = {caller->hello + caller->got, HELLO_BYTES - caller->got};
+        long moved = net_move(caller->socket, false, &rest, 1);
+        if (moved < 0)
+            return false;
+        if (moved == 0)
+            break;
+        caller->got += (size_t)moved;
+    }
+    return true;
+}
+
+/* Whether all that will be read of the hello is here. One that announces another length is not waited for. */
+static bool is_heard(const struct caller *caller)
+{
+    return caller->got == HELLO_BYTES ||
+           (caller->got >= FRAME_BYTES && frame_length(caller->hello) != HELLO_PAYLOAD);
+}
+
+/* Greets at once, before anything is checked, so that of two that do not belong together both can say so. */
+static bool greet(int socket, const struct hello *own)
+{
+    uint8_t hello[HELLO_BYTES];
+    struct span whole = {hello, HELLO_BYTES};
+    hello_write(hello, own, ROLE_INDEX);
+    return net_move(socket, true, &whole, 1) == HELLO_BYTES;
+}
+
+#if ROLE_INDEX == 0 && ROLE_COUNT > 1
+
+enum { STRANGERS = 16, CALLERS = ROLE_COUNT - 1 + STRANGERS };
+
+static struct caller callers[CALLERS];
+static struct waiting waiting[1 + CALLERS + ROLE_COUNT];
+
+static void drop(struct caller *caller)
+{
+    system_close(caller->socket);
+    caller->socket = -1;
+}
+
+/* A free place; if strangers hold them all, the one that has been silent in the lowest place loses it. A role
+ * that is turned away so dials again. */
+static struct caller *place_for_caller(void)
+{
+    struct caller *silent = callers;
+    for (size_t i = CALLERS; i-- > 0;) {
+        if (callers[i].socket < 0)
+            return callers + i;
+        if (callers[i].got == 0)
+            silent = callers + i;
+    }
+    drop(silent);
+    return silent;
+}
+
+static void accept_all(int listener, const struct hello *own)
+{
+    int socket;
+    while ((socket = net_accept(listener)) >= 0) {
+        struct caller *caller = place_for_caller();
+        caller->socket = socket;
+        caller->got = 0;
+        if (!greet(socket, own))
+            drop(caller);
+    }
+}
+
+/* True if the caller has become a peer. */
+static bool recognise(struct caller *caller, int *sockets, const struct hello *own)
+{
+    if (!listen_to(caller) || !frame_may_begin(caller->hello, caller->got)) {
+        drop(caller);
+        return false;
+    }
+    if (!is_heard(caller))
+        return false;
+    uint32_t sender = frame_sender(caller->hello);
+    bool is_child = sender > 0 && sender < ROLE_COUNT;
+    check(hello_fault(caller->hello, own, is_child ? sender : 1));
+    if (sockets[sender - 1] >= 0)
+        refuse("frame-identity");
+    sockets[sender - 1] = caller->socket;
+    caller->socket = -1;
+    return true;
+}
+
+static void sleep_for(int listener, const int *sockets, struct deadline deadline)
+{
+    size_t count = 0;
+    waiting[count++] = (struct waiting){listener, WAIT_READ, 0};
+    for (size_t i = 0; i < CALLERS; i++)
+        waiting[count++] = (struct waiting){callers[i].socket, WAIT_READ, 0};
+    size_t first_peer = count;
+    for (size_t i = 0; i < ROLE_COUNT - 1; i++)
+        waiting[count++] = (struct waiting){sockets[i], WAIT_GONE, 0};
+    net_wait(waiting, count, deadline, INT64_MAX);
+    for (size_t i = first_peer; i < count; i++)
+        if (net_is_gone(waiting + i))
+            refuse("peer-lost");
+}
+
+void meeting_gather(int *sockets, const struct hello *own, struct deadline deadline)
+{
+    int listener = net_listen(&own->binding->endpoint, CALLERS);
+    system_close(files_create("listening"));
+    for (size_t i = 0; i < CALLERS; i++)
+        callers[i].socket = -1;
+    for (size_t i = 0; i < ROLE_COUNT - 1; i++)
+        sockets[i] = -1;
+    for (size_t missing = ROLE_COUNT - 1; missing > 0;) {
+        sleep_for(listener, sockets, deadline);
+        accept_all(listener, own);
+        for (size_t i = 0; i < CALLERS; i++)
+            if (callers[i].socket >= 0 && recognise(callers + i, sockets, own))
+                missing--;
+    }
+    for (size_t i = 0; i < CALLERS; i++)
+        if (callers[i].socket >= 0)
+            drop(callers + i);
+    system_close(listener);
+}
+
+#elif ROLE_INDEX > 0
+
+enum { FIRST_PAUSE_MS = 10, LONGEST_PAUSE_MS = 100 };
+
+/* True once the root's hello is whole. A tunnel accepts before the root listens and then hangs up: that is no
+ * peer yet, and dialling goes on. */
+static bool is_greeted(struct caller *root, struct deadline deadline)
+{
+    while (!is_heard(root)) {
+        struct waiting waiting = {root->socket, WAIT_READ, 0};
+        net_wait(&waiting, 1, deadline, INT64_MAX);
+        if (!listen_to(root))
+            return false;
+    }
+    return true;
+}
+
+int meeting_join(const struct hello *own, struct deadline deadline)
+{
+    int64_t pause = FIRST_PAUSE_MS;
+    for (;;) {
+        struct caller root = {.socket = net_connect(&own->binding->endpoint, deadline)};
+        if (root.socket >= 0 && greet(root.socket, own) && is_greeted(&root, deadline)) {
+            check(hello_fault(root.hello, own, 0));
+            return root.socket;
+        }
+        if (root.socket >= 0)
+            system_close(root.socket);
+        net_wait(NULL, 0, deadline, pause);
+        pause = pause * 2 < LONGEST_PAUSE_MS ? pause * 2 : LONGEST_PAUSE_MS;
+    }
+}
+
+#endif

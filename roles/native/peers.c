@@ -1,0 +1,87 @@
+#include "peers.h"
+
+#include "exchange.h"
+#include "hello.h"
+#include "meeting.h"
+#include "net.h"
+
+static struct {
+    int sockets[PEER_COUNT];
+    const uint8_t *plan;
+    uint64_t epoch;
+    uint64_t round_ms;
+    int64_t patience_from_ms; /* no wait is counted from before this */
+} peers;
+
+static struct transfer transfers[PEER_COUNT];
+static struct waiting waiting[PEER_COUNT];
+
+void peers_meet(const struct binding *binding, const uint8_t plan[32], uint64_t start)
+{
+    int64_t now = clock_monotonic_ms();
+    struct hello hello = {.plan = plan, .binding = binding, .start = start};
+    struct deadline deadline = clock_deadline(now, binding->connect_ms, "connect-deadline");
+    peers.plan = plan;
+    peers.epoch = binding->epoch;
+    peers.round_ms = binding->round_ms;
+#if ROLE_INDEX == 0
+    meeting_gather(peers.sockets, &hello, deadline);
+#else
+    peers.sockets[0] = meeting_join(&hello, deadline);
+    /* The root may wait for a later role until its own connect deadline; the first round begins after that. */
+    peers.patience_from_ms = now + (int64_t)binding->connect_ms;
+#endif
+}
+
+static void prepare(bool sending, uint32_t kind, uint64_t round, void *payloads, uint64_t length)
+{
+    for (uint32_t i = 0; i < PEER_COUNT; i++) {
+        uint32_t peer = IS_ROOT ? i + 1 : 0;
+        struct transfer *transfer = transfers + i;
+        transfer->socket = peers.sockets[i];
+        transfer->sending = sending;
+        transfer->frame = (struct frame){.plan = peers.plan,
+                                         .epoch = peers.epoch,
+                                         .round = round,
+                                         .sender = sending ? ROLE_INDEX : peer,
+                                         .kind = kind,
+                                         .length = length};
+        transfer->payload = (uint8_t *)payloads + (sending ? 0 : i * length);
+        exchange_begin(transfer);
+    }
+}
+
+static void run(void)
+{
+    int64_t from = clock_monotonic_ms();
+    if (from < peers.patience_from_ms)
+        from = peers.patience_from_ms;
+    exchange_run(transfers, waiting, PEER_COUNT, clock_deadline(from, peers.round_ms, "round-deadline"));
+}
+
+static void *unchanged(const void *payload)
+{
+    return (void *)(uintptr_t)payload; /* a transfer that sends only reads */
+}
+
+void peers_send(uint32_t kind, uint64_t round, const void *payload, uint64_t length)
+{
+    prepare(true, kind, round, unchanged(payload), length);
+    run();
+}
+
+void peers_receive(uint32_t kind, uint64_t round, void *payloads, uint64_t length)
+{
+    prepare(false, kind, round, payloads, length);
+    run();
+    peers.patience_from_ms = 0; /* a frame came: the round has begun */
+}
+
+void peers_tell(uint32_t kind, uint64_t round, const void *payload, uint64_t length)
+{
+    prepare(true, kind, round, unchanged(payload), length);
+    for (uint32_t i = 0; i < PEER_COUNT; i++) {
+        bool lost = false;
+        (void)exchange_move(transfers + i, &lost);
+    }
+}

@@ -1,0 +1,36 @@
+/* Frames on their way to and from peers, all at once and under one deadline.
+ *
+ * Which frames, between whom and in which order is the caller's schedule; a frame's payload goes straight from
+ * and into the caller's words. */
+#ifndef EXCHANGE_H
+#define EXCHANGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "clock.h"
+#include "frame.h"
+#include "system.h"
+
+struct transfer {
+    int socket;
+    bool sending;
+    struct frame frame; /* what is sent, or the only frame that may be received */
+    void *payload;      /* frame.length bytes; only read from when sending */
+    size_t done;        /* bytes moved, header included */
+    uint8_t header[FRAME_BYTES];
+};
+
+void exchange_begin(struct transfer *transfer);
+
+/* Moves what can be moved now; true if anything was. Sets `lost` if the peer is gone. Refuses a wrong header. */
+bool exchange_move(struct transfer *transfer, bool *lost);
+
+bool exchange_is_done(const struct transfer *transfer);
+
+/* Runs `count` transfers to their end. Refuses `peer-lost`, the label of a wrong header, or the deadline's.
+ * `waiting` is room for one entry per transfer. */
+void exchange_run(struct transfer *transfers, struct waiting *waiting, size_t count, struct deadline deadline);
+
+#endif
