@@ -1,0 +1,65 @@
+# run    set up .venv and qualify this machine with lanes/diabetes.yaml; the bundle lands under runs/
+# test   the whole test suite
+# check  format, lint, types and import contracts
+# bench  what the parts cost on this machine
+# clean  everything that the targets above made, but for bundles and the tracker's database
+#
+# Needs make and Python 3.11 or newer; nothing outside this folder is changed, except that a root user on
+# Debian or Ubuntu gets the packages that are missing (python3-venv, qemu-user-static).
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+# A venv holds absolute paths, and what is installed in it follows pyproject.toml: each of the two, and
+# another interpreter, makes the stamps stale.
+KEY := $(shell { cat pyproject.toml; echo '$(CURDIR)'; $(PYTHON) -VV; } 2>&1 | cksum | tr -s ' \t' '-')
+STAMP := $(VENV)/.installed-$(KEY)
+EXTRA_test := [test]
+EXTRA_check := [check]
+
+APT := DEBIAN_FRONTEND=noninteractive apt-get
+CAN_APT := [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null
+
+.PHONY: run test check bench clean qemu
+.DEFAULT_GOAL := run
+
+run: $(STAMP)-run qemu
+	@$(BIN)/orch run lanes/diabetes.yaml
+
+test: $(STAMP)-test qemu
+	$(BIN)/python -m pytest -n 2
+
+check: $(STAMP)-check
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(STAMP)-run
+	$(BIN)/python -m benchmarks
+
+clean:
+	rm -rf $(VENV) dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	find orchestrator evidence tracker tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(STAMP)-%: | $(VENV)/.made-$(KEY)
+	@echo "installing orch$(EXTRA_$*) into $(VENV)" >&2
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.$(EXTRA_$*)'
+	@touch $@
+
+$(VENV)/.made-$(KEY):
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "orch needs Python 3.11 or newer; name one: make PYTHON=python3.12 run" >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
+	  if $(CAN_APT); then $(APT) update -qq && $(APT) install -qq -y python3-venv; fi >&2; \
+	  $(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
+	  echo "$(PYTHON) cannot make virtual environments; on Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }; }
+	@$(PYTHON) -m venv --clear $(VENV)
+	@touch $@
+
+# AArch64 role programs run here under user-mode emulation. Without it orch says what it needs, by label.
+qemu:
+	@[ "$$(uname -m)" = aarch64 ] || command -v qemu-aarch64-static >/dev/null || { \
+	  if $(CAN_APT); then $(APT) update -qq && $(APT) install -qq -y qemu-user-static; \
+	  else echo "qemu-aarch64-static is missing; on Debian and Ubuntu: apt install qemu-user-static"; fi >&2; }

@@ -1,0 +1,7 @@
+"""`python -m orchestrator` is `orch`."""
+
+import sys
+
+from orchestrator.cli.main import main
+
+sys.exit(main())

@@ -1,0 +1,43 @@
+"""Arguments that several verbs share, and the content that they name."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from orchestrator.cli.output import complain
+from orchestrator.cli.project import find_project
+
+if TYPE_CHECKING:
+    from orchestrator.spec.content import Content
+
+
+def add_json(parser: argparse.ArgumentParser) -> None:
+    """Declare `--json`."""
+    parser.add_argument("--json", action="store_true", help="one JSON object on standard output")
+
+
+def add_bundle(parser: argparse.ArgumentParser) -> None:
+    """Declare the bundle that a verb is about."""
+    parser.add_argument("bundle", metavar="BUNDLE", help="its folder, its name, or `last`: the newest one")
+
+
+def content_of(explicit: Path | None) -> Content:
+    """Give the content that role programs are made of.
+
+    Args:
+        explicit: `--content DIR`; else what `orch.toml` names, else what came with orch.
+    """
+    from orchestrator.spec import content
+
+    return content.find(explicit or find_project(quiet=True).content)
+
+
+def find_spec(path: Path, content: Content) -> Path:
+    """Give the file that a command line names: here, else of the content, and say so."""
+    shipped = content.root / path
+    if path.exists() or path.is_absolute() or ".." in path.parts or not shipped.is_file():
+        return path
+    complain(f"{path} is not here: taking the one that came with orch, {shipped}")
+    return shipped

@@ -1,0 +1,127 @@
+"""The one place where an exception becomes words and an exit code.
+
+Knows the exceptions of `orchestrator.errors`; must not know a verb. Whatever else arrives is a bug of ours:
+its traceback goes to a file, and the message names the file.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+from evidence.files import read_bounded
+from orchestrator.cli.output import complain, is_terminal, print_json
+from orchestrator.errors import OrchError, Refusal, RefusedError
+
+_KINDS = {1: "failed", 2: "usage", 4: "undecided"}
+_MAX_SOURCE_BYTES = 1 << 20
+EXIT_BUG = 3
+EXIT_INTERRUPTED = 130
+EXIT_BROKEN_PIPE = 141  # what a shell reports for a program that SIGPIPE ended
+
+
+def guard(run: Callable[[], int], *, command: str, as_json: bool) -> int:
+    """Run a command and report whatever it raises.
+
+    Args:
+        run: gives the exit code.
+        command: the program's name in messages.
+        as_json: whether standard output is for one JSON object; refusals are then given there too.
+
+    Returns:
+        The exit code: that of `run`, or the one that the exception stands for.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        # A place in a user's file may hold any character; no terminal's encoding may turn that into a crash.
+        stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # both are text files here
+    try:
+        code = run()
+        sys.stdout.flush()
+    except RefusedError as error:
+        _report_refusals(error.refusals, as_json=as_json)
+        return error.exit_code
+    except OrchError as error:
+        complain(f"{command}: {error}")
+        if as_json:
+            print_json({"error": {"kind": _KINDS[error.exit_code], "message": str(error)}})
+        return error.exit_code
+    except BrokenPipeError:
+        # The reader has what it wanted. What Python would still flush at exit has nowhere to go.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_BROKEN_PIPE
+    except KeyboardInterrupt:
+        complain(f"{command}: interrupted")
+        return EXIT_INTERRUPTED
+    except Exception as error:  # noqa: BLE001 - the boundary: everything left is a bug of ours
+        return _report_bug(error, command, as_json=as_json)
+    return code
+
+
+def refusal_json(refusal: Refusal) -> dict[str, object]:
+    """Give a refusal as the object that `--json` prints."""
+    return {
+        "label": str(refusal.label),
+        "message": refusal.message,
+        "path": refusal.where.path,
+        "line": refusal.where.line,
+        "column": refusal.where.column,
+        "key": refusal.key,
+        "hint": refusal.hint,
+    }
+
+
+def print_refusals(refusals: Sequence[Refusal]) -> None:
+    """Print refusals to standard error; on a terminal each with its source line and a caret."""
+    from orchestrator.spec.render import render
+
+    terminal = is_terminal(sys.stderr)
+    colour = terminal and not os.environ.get("NO_COLOR")
+    sources = _sources({refusal.where.path for refusal in refusals}) if terminal else {}
+    complain(render(refusals, sources, colour=colour, caret=terminal), end="")
+
+
+def _sources(paths: Iterable[str]) -> dict[str, str]:
+    """Give the text of the files that refusals point into, as far as they can still be read."""
+    sources = {}
+    for path in paths:
+        try:
+            sources[path] = read_bounded(Path(path), _MAX_SOURCE_BYTES).decode("utf-8", "replace")
+        except OSError:
+            continue
+    return sources
+
+
+def _report_refusals(refusals: Sequence[Refusal], *, as_json: bool) -> None:
+    print_refusals(refusals)
+    if as_json:
+        print_json({"refusals": [refusal_json(refusal) for refusal in refusals]})
+
+
+def _report_bug(error: Exception, command: str, *, as_json: bool) -> int:
+    message = f"a bug of ours: {type(error).__name__}: {error}"
+    complain(f"{command}: {message}\n{command}: the traceback is in {_write_log(error)}")
+    if as_json:
+        print_json({"error": {"kind": "bug", "message": message}})
+    return EXIT_BUG
+
+
+def _write_log(error: Exception) -> Path:
+    """Write the traceback where bundles go, or to the temporary folder if that cannot be written to."""
+    import tempfile
+    import traceback
+
+    from orchestrator.cli.project import bundles_folder_or_none
+
+    text = "".join(traceback.format_exception(error))
+    for folder in (bundles_folder_or_none(), None):
+        try:
+            descriptor, path = tempfile.mkstemp(".log", "orch-bug-", folder)
+        except OSError:
+            continue
+        with os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace") as file:
+            file.write(text)
+        return Path(path)
+    complain(text)
+    return Path("the lines above")

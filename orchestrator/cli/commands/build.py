@@ -1,0 +1,67 @@
+"""`orch build`: one executable per role, its binding section zeroed, written beside each other."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from orchestrator.cli.arguments import add_json, content_of, find_spec
+from orchestrator.cli.output import print_json, say, table
+from orchestrator.errors import UsageError
+
+if TYPE_CHECKING:
+    from orchestrator.build.compile import Program
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the file and the folder."""
+    parser.add_argument("file", type=Path, metavar="FILE", help="a run spec or a lane")
+    parser.add_argument(
+        "-o", "--output", type=Path, required=True, metavar="DIR", help="where <role>.elf go; made if absent"
+    )
+    add_json(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Build and write; what is refused is refused before a byte is built."""
+    from orchestrator.cli.planning import build_all, read_lane_or_run
+    from orchestrator.plan.derive import derive
+
+    content = content_of(args.content)
+    _, spec = read_lane_or_run(find_spec(args.file, content))
+    planned = derive(spec)
+    programs = build_all(planned, spec, content.root)
+    paths = [_write(args.output, program) for program in programs]
+    if args.json:
+        entries = [
+            {
+                "role": program.role,
+                "target": program.target,
+                "path": str(path),
+                "program_sha256": program.sha256,
+                "sha256": program.sha256,  # nothing is bound in yet: the file is the program
+                "size": program.size,
+            }
+            for program, path in zip(programs, paths, strict=True)
+        ]
+        print_json({"plan": planned.plan.digest, "programs": entries})
+    else:
+        say(f"plan {planned.plan.digest}")
+        rows = [(p.role, p.target, p.size, p.sha256, path) for p, path in zip(programs, paths, strict=True)]
+        say(table(("role", "target", "bytes", "sha256", "path"), rows))
+    return 0
+
+
+def _write(folder: Path, program: Program) -> Path:
+    path = folder / f"{program.role}.elf"
+    part = path.with_name(f".{path.name}.part")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        part.write_bytes(program.data)
+        part.chmod(0o755)
+        part.replace(path)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        raise UsageError(f"{path}: cannot be written: {error.strerror}") from error
+    return path

@@ -1,0 +1,154 @@
+"""`orch doctor`: what this machine has of what orch needs, each thing tried and not only looked up."""
+
+from __future__ import annotations
+
+import argparse
+import platform
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from orchestrator.cli.arguments import add_json, content_of
+from orchestrator.cli.output import print_json, say, table
+from orchestrator.cli.project import Project, find_project
+from orchestrator.errors import OrchError
+
+_LEAST_PYTHON = (3, 11)
+_SAMPLE_RUN = "specs/runs/samples.yaml"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing looked at.
+
+    Attributes:
+        name: what it is.
+        state: `ok`; `absent`, which some things are done without; or `broken`.
+        detail: what was found, or the way out.
+    """
+
+    name: str
+    state: str
+    detail: str
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare `--json`."""
+    add_json(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Look at everything; 1 if something is broken."""
+    findings = tuple(_examine(args.content))
+    if args.json:
+        print_json({"findings": [vars(finding) for finding in findings]})
+    else:
+        say(table(("", "", ""), [(each.name, each.state, each.detail) for each in findings]))
+    return 1 if any(finding.state == "broken" for finding in findings) else 0
+
+
+def _examine(content: Path | None) -> Iterator[Finding]:
+    yield _python()
+    yield _tried("content", lambda: _content(content))
+    yield _tried("compiler", lambda: _compiler(content))
+    yield from (_emulator(machine) for machine in ("x86_64", "aarch64") if machine != _machine())
+    try:
+        project = find_project(quiet=True)
+    except OrchError as error:
+        yield Finding("project", "broken", str(error))
+        return
+    yield _project(project)
+    yield _bundles(project.bundles)
+    yield _tried("tracker", lambda: _tracker(project))
+
+
+def _tried(name: str, look: Callable[[], Finding]) -> Finding:
+    """Turn a refusal into a finding; every other exception is a bug and stays one."""
+    try:
+        return look()
+    except OrchError as error:
+        return Finding(name, "broken", str(error))
+
+
+def _machine() -> str:
+    machine = platform.machine()
+    return {"arm64": "aarch64", "AMD64": "x86_64"}.get(machine, machine)
+
+
+def _python() -> Finding:
+    found = platform.python_version()
+    if sys.version_info >= _LEAST_PYTHON:
+        return Finding("python", "ok", f"{found} at {sys.executable}")
+    return Finding(
+        "python", "broken", f"(got {found}, expected {'.'.join(map(str, _LEAST_PYTHON))} or newer)"
+    )
+
+
+def _content(explicit: Path | None) -> Finding:
+    content = content_of(explicit)
+    return Finding("content", "ok", f"{content.digest[:16]} at {content.root}")
+
+
+def _compiler(explicit: Path | None) -> Finding:
+    """Build the smallest shipped run's first role, for both instruction sets, keeping nothing."""
+    from orchestrator.build.compile import TARGETS, build_programs
+    from orchestrator.plan.derive import derive
+    from orchestrator.spec.read import read_run
+
+    root = content_of(explicit).root
+    plan = derive(read_run(root / _SAMPLE_RUN)).plan
+    programs = build_programs(plan, [(plan.roles[0], target) for target in TARGETS], root, None)
+    made = ", ".join(f"{program.target} {program.size:,} B" for program in programs)
+    return Finding("compiler", "ok", f"built a role: {made}")
+
+
+def _emulator(machine: str) -> Finding:
+    name = f"qemu-{machine}-static"
+    found = shutil.which(name)
+    if found is None:
+        detail = (
+            f"{name} is not here: roles for {machine}-linux are refused on this machine (emulator-missing)"
+        )
+        return Finding("emulator", "absent", detail)
+    done = subprocess.run([found, "--version"], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        return Finding("emulator", "broken", f"{found} --version ended with {done.returncode}")
+    return Finding("emulator", "ok", f"{done.stdout.splitlines()[0]} at {found}")
+
+
+def _project(project: Project) -> Finding:
+    if project.file is None:
+        return Finding(
+            "project", "absent", f"no orch.toml from {project.root} upward: `orch init` writes one"
+        )
+    return Finding("project", "ok", str(project.file))
+
+
+def _bundles(folder: Path) -> Finding:
+    """Say whether a bundle could be made, without making anything."""
+    import os
+
+    nearest = next(place for place in (folder, *folder.parents) if place.exists())
+    if not nearest.is_dir() or not os.access(nearest, os.W_OK | os.X_OK):
+        return Finding("bundles", "broken", f"{folder} cannot be written: {nearest} is not a writable folder")
+    free = shutil.disk_usage(nearest).free
+    return Finding("bundles", "ok", f"{folder}, {free / (1 << 30):.1f} GiB free")
+
+
+def _tracker(project: Project) -> Finding:
+    from tracker.errors import TrackerError
+    from tracker.store import default_url, open_store, sqlite_path
+
+    url = default_url(project.tracker_url)
+    try:
+        if not sqlite_path(url).exists():
+            return Finding(
+                "tracker", "absent", f"{url} is not made yet: `tracker load` or `orch run` makes it"
+            )
+        open_store(url, create=False)
+    except TrackerError as error:
+        return Finding("tracker", "broken", str(error))
+    return Finding("tracker", "ok", url)

@@ -1,0 +1,45 @@
+"""`orch elf`: check executables that orch built, from the file alone."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from orchestrator.cli.arguments import add_json
+from orchestrator.cli.output import complain, print_json, say
+from orchestrator.errors import UsageError
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare `verify`."""
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    verify = actions.add_parser(
+        "verify", help="static, no interpreter, no segment both writable and executable, whole binding, plan"
+    )
+    verify.add_argument("files", nargs="+", type=Path, metavar="FILE", help="an executable")
+    verify.add_argument(
+        "--target", choices=("x86_64-linux", "aarch64-linux"), help="what it must be made for"
+    )
+    verify.add_argument("--plan", metavar="HEX", help="the plan that it must be made for")
+    add_json(verify)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Verify each file; 1 if any has a problem."""
+    from orchestrator.build.elf import describe, verify
+
+    results = []
+    for path in args.files:
+        try:
+            data = path.read_bytes()
+        except OSError as error:
+            raise UsageError(f"{path}: cannot be read: {error.strerror}") from error
+        problems = [str(problem) for problem in verify(data, target=args.target, plan=args.plan)]
+        results.append({"path": str(path), "sound": not problems, "problems": problems, **describe(data)})
+        for problem in problems:
+            complain(f"{path}: elf: {problem}")
+        if not problems and not args.json:
+            say(f"{path}: sound")
+    if args.json:
+        print_json({"files": results})
+    return 0 if all(result["sound"] for result in results) else 1

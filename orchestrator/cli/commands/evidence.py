@@ -1,0 +1,105 @@
+"""`orch evidence`: verify that a bundle is what was sealed, or show what it says."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from pathlib import Path
+from typing import Any
+
+from orchestrator.cli.arguments import add_bundle, add_json
+from orchestrator.cli.output import complain, print_json, say, size_text, table
+from orchestrator.cli.project import find_bundle
+from orchestrator.errors import OrchError
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare `verify` and `show`."""
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    verify = actions.add_parser("verify", help="check every file against the seal, the sums and the stream")
+    show = actions.add_parser("show", help="what ran, what came of it, and which files say so")
+    add_bundle(verify)
+    add_bundle(show)
+    verify.add_argument("--seal", metavar="HEX", type=_digest, help="the seal that you were told")
+    verify.add_argument(
+        "--head", metavar="HEX", type=_digest, help="the stream's head that was kept elsewhere"
+    )
+    add_json(verify)
+    add_json(show)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Do one or the other."""
+    bundle = find_bundle(args.bundle)
+    return _show(args, bundle) if args.action == "show" else _verify(args, bundle)
+
+
+def _verify(args: argparse.Namespace, bundle: Path) -> int:
+    from evidence.digest import sha256_file
+    from evidence.verify import verify
+
+    problems = verify(bundle, seal=args.seal, head=args.head)
+    seal = None if problems else sha256_file(bundle / "qualification.json")
+    if args.json:
+        found = [{"name": each.name, "kind": str(each.kind), "message": each.message} for each in problems]
+        print_json({"bundle": str(bundle), "sound": not problems, "seal": seal, "problems": found})
+    for each in problems:
+        complain(f"{bundle / each.name}: {each.kind}: {each.message}")
+    if not problems and not args.json:
+        say(f"sound: {bundle}\nseal: {seal}")
+    return 1 if problems else 0
+
+
+def _show(args: argparse.Namespace, bundle: Path) -> int:
+    from evidence.digest import sha256_file
+    from evidence.verify import is_sealed, read_qualification
+
+    if not is_sealed(bundle):
+        raise OrchError(
+            f"{bundle} is not sealed: its run still goes on, or was interrupted (--resume goes on)"
+        )
+    try:
+        record = read_qualification(bundle)
+    except (OSError, ValueError) as error:
+        raise OrchError(f"{bundle / 'qualification.json'}: cannot be read: {error}") from error
+    if args.json:
+        print_json({"bundle": str(bundle), "seal": sha256_file(bundle / "qualification.json"), **record})
+        return 0
+    for name in (
+        "lane",
+        "run_id",
+        "verdict",
+        "grade",
+        "started",
+        "ended",
+        "system",
+        "plan",
+        "content_sha256",
+    ):
+        say(f"{name:<16}{record.get(name, '')}")
+    say(f"{'seal':<16}{sha256_file(bundle / 'qualification.json')}")
+    say(f"{'stream':<16}{record['stream']['records']} records, head {record['stream']['head']}\n")
+    say(_steps(record.get("steps", [])))
+    files = record["files"]
+    say(f"\n{len(files)} files, {size_text(sum(file['size'] for file in files))}")
+    return 0
+
+
+def _steps(steps: list[dict[str, Any]]) -> str:
+    rows = [
+        (
+            step["name"],
+            step["verdict"],
+            step["attempts"],
+            f"{sum(check['verdict'] == 'pass' for check in step['checks'])}/{len(step['checks'])}",
+            step["reason"],
+        )
+        for step in steps
+    ]
+    return table(("step", "verdict", "attempts", "checks", "reason"), rows)
+
+
+def _digest(text: str) -> str:
+    if not re.fullmatch(r"[0-9a-f]{64}", text):
+        raise argparse.ArgumentTypeError(f"no digest (got {text!r}, expected 64 lower-case hex digits)")
+    return text

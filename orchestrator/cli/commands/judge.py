@@ -1,0 +1,45 @@
+"""`orch judge`: a bundle's verdict, recomputed from its files alone."""
+
+from __future__ import annotations
+
+import argparse
+
+from orchestrator.cli.arguments import add_bundle, add_json
+from orchestrator.cli.output import complain, print_json, say
+from orchestrator.cli.project import find_bundle
+from orchestrator.cli.report import EXIT_OF, failed_checks, step_json, steps_table
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the bundle."""
+    add_bundle(parser)
+    add_json(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Judge; the verdict's exit code, and 1 if it is not what the bundle records."""
+    from orchestrator.qualify.judge import judge_bundle
+
+    bundle = find_bundle(args.bundle)
+    judgement = judge_bundle(bundle)
+    if args.json:
+        print_json(
+            {
+                "bundle": str(bundle),
+                "verdict": str(judgement.verdict),
+                "grade": judgement.grade,
+                "agrees": judgement.agrees,
+                "differences": list(judgement.differences),
+                "steps": [step_json(step) for step in judgement.steps],
+            }
+        )
+    else:
+        say(steps_table(judgement.steps))
+        for line in failed_checks(judgement.steps):
+            say(line)
+        say(f"verdict: {judgement.verdict}\ngrade: {judgement.grade}\nbundle: {bundle}")
+        agrees = "yes" if judgement.agrees else "no"
+        say(f"agrees with what was recorded: {agrees}")
+    for difference in judgement.differences:
+        complain(difference)
+    return EXIT_OF[str(judgement.verdict)] if judgement.agrees else 1

@@ -1,0 +1,105 @@
+"""`orch run`: a lane, from its first step to its sealed bundle."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from orchestrator.cli.arguments import add_json, content_of, find_spec
+from orchestrator.cli.chart import can_draw, chart
+from orchestrator.cli.live import live_view
+from orchestrator.cli.output import complain, print_json, say
+from orchestrator.cli.project import find_bundle, find_project
+from orchestrator.cli.report import EXIT_OF, failed_checks, step_json, steps_table
+
+if TYPE_CHECKING:
+    from orchestrator.qualify.lane import Outcome
+
+GRADES = ("simulated", "emulated", "host", "physical")
+"""What evidence can be evidence of, the least first."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the lane and where its bundle goes."""
+    parser.add_argument("lane", type=Path, metavar="LANE", help="the lane's file")
+    parser.add_argument(
+        "--pods", default="local", metavar="local|FILE", help="where roles run (default: local)"
+    )
+    parser.add_argument("--resume", metavar="BUNDLE", help="go on with this bundle, or `last`")
+    parser.add_argument("--require", choices=GRADES, help="exit 1 if the evidence is of a lesser grade")
+    parser.add_argument(
+        "--bundles", type=Path, metavar="DIR", help="where the bundle goes (default: the project's)"
+    )
+    parser.add_argument("--db", metavar="URL", help="the tracker's database (default: the project's)")
+    parser.add_argument("--keep", action="store_true", help="leave the work folders on the nodes")
+    add_json(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run; the verdict's exit code."""
+    from orchestrator.qualify.lane import RunOptions, run_lane
+    from tracker.store import default_url
+
+    content = content_of(args.content)
+    project = find_project()
+    bundles = args.bundles or project.bundles
+    options = RunOptions(
+        lane=find_spec(args.lane, content),
+        bundles=bundles,
+        content=content,
+        pods=args.pods,
+        resume=find_bundle(args.resume, bundles) if args.resume else None,
+        tracker_url=args.db or default_url(project.tracker_url),
+        owner=project.owner,
+        keep=args.keep,
+    )
+    with live_view() as view:
+        outcome = run_lane(options, view)
+    if args.json:
+        print_json(outcome_json(outcome))
+    else:
+        _report(outcome)
+    if (
+        outcome.verdict == "pass"
+        and args.require
+        and GRADES.index(outcome.grade) < GRADES.index(args.require)
+    ):
+        complain(f"orch: the evidence is of grade {outcome.grade}, and {args.require} is required")
+        return 1
+    return EXIT_OF[str(outcome.verdict)]
+
+
+def outcome_json(outcome: Outcome) -> dict[str, Any]:
+    """Give an outcome as the object that `--json` prints."""
+    return {
+        "verdict": str(outcome.verdict),
+        "headline": outcome.headline,
+        "grade": outcome.grade,
+        "bundle": str(outcome.bundle),
+        "seal": outcome.seal,
+        "lane": outcome.lane,
+        "run_id": outcome.run_id,
+        "plan": outcome.plan,
+        "system": outcome.system,
+        "omitted": dict(outcome.omitted),
+        "steps": [step_json(step) for step in outcome.steps],
+        "losses": list(outcome.losses),
+        "notes": list(outcome.notes),
+    }
+
+
+def _report(outcome: Outcome) -> None:
+    lines = chart(outcome.losses, blocks=can_draw(sys.stdout.encoding))
+    if lines:
+        say(f"loss after each of {len(outcome.losses)} updates")
+        say("\n".join(lines) + "\n")
+    say(steps_table(outcome.steps))
+    for line in failed_checks(outcome.steps):
+        say(line)
+    for note in outcome.notes:
+        say(f"note: {note}")
+    say(
+        f"verdict: {outcome.headline}\ngrade: {outcome.grade}\nbundle: {outcome.bundle}\nseal: {outcome.seal}"
+    )

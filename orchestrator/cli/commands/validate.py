@@ -1,0 +1,33 @@
+"""`orch validate`: everything that is wrong with files and with what they refer to, each with its place."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from orchestrator.cli.arguments import add_json
+from orchestrator.cli.boundary import print_refusals, refusal_json
+from orchestrator.cli.output import print_json, say
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the files."""
+    parser.add_argument(
+        "files", nargs="+", type=Path, metavar="FILE", help="a file of any kind, YAML or TOML"
+    )
+    add_json(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Validate; 1 if anything is refused."""
+    from orchestrator.plan.check import validate
+
+    refusals = validate(args.files)
+    if args.json:
+        files = [str(path) for path in args.files]
+        print_json({"files": files, "refusals": [refusal_json(refusal) for refusal in refusals]})
+    print_refusals(refusals)
+    if not refusals and not args.json:
+        for path in args.files:
+            say(f"{path}: valid")
+    return 1 if refusals else 0

@@ -1,0 +1,80 @@
+"""What commands print: one JSON object, tables, colour on a terminal. Knows no stage.
+
+Standard output is for results, standard error for progress and complaints.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Any, TextIO
+
+_COLOURS = {"pass": "32", "fail": "31", "unknown": "33", "not-applicable": "2", "dim": "2", "bold": "1"}
+
+
+def print_json(value: dict[str, Any]) -> None:
+    """Print one object, and nothing else, to standard output."""
+    print(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def say(text: str = "") -> None:
+    """Print a line of a result."""
+    print(text)
+
+
+def complain(text: str, end: str = "\n") -> None:
+    """Print progress or a complaint."""
+    print(text, file=sys.stderr, end=end, flush=True)
+
+
+def is_terminal(stream: TextIO) -> bool:
+    """Say whether a person is looking: a terminal that can move its cursor."""
+    return stream.isatty() and os.environ.get("TERM", "dumb") != "dumb"
+
+
+def paint(text: str, style: str) -> str:
+    """Colour a text of standard output by what it says (a verdict, `dim`, `bold`), on a terminal only."""
+    code = _COLOURS.get(style)
+    if code is None or not is_terminal(sys.stdout) or os.environ.get("NO_COLOR"):
+        return text
+    return f"\x1b[{code}m{text}\x1b[0m"
+
+
+def table(headers: Sequence[str], rows: Iterable[Sequence[object]], *, indent: str = "") -> str:
+    """Lay out rows in aligned columns, headers first; a cell that is a verdict is coloured.
+
+    Args:
+        headers: one per column; all empty leaves the line out.
+        rows: cells, turned to text; numbers are aligned to the right.
+        indent: before every line.
+
+    Returns:
+        Lines without a newline at the end.
+    """
+    rows = [tuple(row) for row in rows]
+    cells = [[str(cell) for cell in row] for row in rows]
+    widths = [max(len(line[i]) for line in [list(headers), *cells]) for i in range(len(headers))]
+    right = [all(isinstance(row[i], int | float) for row in rows) and bool(rows) for i in range(len(headers))]
+    lines = [_line(headers, widths, right, "bold")] if any(headers) else []
+    lines += [_line(line, widths, right) for line in cells]
+    return "\n".join(indent + line for line in lines)
+
+
+def _line(
+    cells: Sequence[str], widths: Sequence[int], right: Sequence[bool], style: str | None = None
+) -> str:
+    padded = []
+    for i, (cell, width) in enumerate(zip(cells, widths, strict=True)):
+        space = " " * (width - len(cell)) if right[i] or i < len(cells) - 1 else ""
+        painted = paint(cell, style or cell)
+        padded.append(space + painted if right[i] else painted + space)
+    return "  ".join(padded).rstrip()
+
+
+def size_text(count: int) -> str:
+    """Give a number of bytes as a person reads it: `12,345 B`, `3.4 MiB`."""
+    if count < 1 << 20:
+        return f"{count:,} B"
+    return f"{count / (1 << 20):.1f} MiB" if count < 1 << 30 else f"{count / (1 << 30):.1f} GiB"

@@ -1,0 +1,42 @@
+"""What `plan` and `build` do alike: read a lane or run spec, and build one program per role."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from orchestrator.build.compile import Program
+    from orchestrator.plan.derive import Planned
+    from orchestrator.spec.lane import LaneSpec
+    from orchestrator.spec.run import RunSpec
+
+
+def read_lane_or_run(path: Path) -> tuple[LaneSpec | None, RunSpec]:
+    """Read a file of either kind; a run spec has no lane.
+
+    Raises:
+        RefusedError: it is refused, or of another kind.
+    """
+    from orchestrator.spec.read import kind_of, read_lane, read_run
+
+    if kind_of(path) == "run/v1":
+        return None, read_run(path)
+    lane = read_lane(path)
+    return lane, lane.run
+
+
+def build_all(planned: Planned, spec: RunSpec, content_root: Path) -> tuple[Program, ...]:
+    """Admit, then build every role's program, in role order.
+
+    Raises:
+        RefusedError: admission or the compiler refuses; then nothing was built.
+    """
+    from orchestrator.admit.host import admit
+    from orchestrator.build.compile import build_programs
+    from orchestrator.errors import RefusedError
+
+    if refusals := admit(planned, spec, {}):
+        raise RefusedError(refusals)
+    pairings = [(role, planned.targets[role.name]) for role in planned.plan.roles]
+    return build_programs(planned.plan, pairings, content_root, None)

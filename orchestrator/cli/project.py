@@ -1,0 +1,114 @@
+"""Where a user's things are: `orch.toml`, found upward from the working folder like `.git`.
+
+Knows where bundles and the tracker's database go, and who owns them; must not know what is in them.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from orchestrator.cli.output import complain
+from orchestrator.errors import OrchError, UsageError
+
+NAME = "orch.toml"
+_DEFAULT_TRACKER = "sqlite:///{}/tracker.sqlite3"
+
+
+@dataclass(frozen=True)
+class Project:
+    """What `orch.toml` says, or its defaults.
+
+    Attributes:
+        root: the folder that holds it; the working folder without one.
+        bundles: where bundles go.
+        tracker_url: the tracker's database, a SQLAlchemy URL.
+        owner: who runs, for owner marks; may be empty.
+        content: the folder with specs, roles and lanes, if the project names one.
+        file: `orch.toml` itself; None without one.
+    """
+
+    root: Path
+    bundles: Path
+    tracker_url: str
+    owner: str = ""
+    content: Path | None = None
+    file: Path | None = None
+
+
+def project_file(start: Path) -> Path | None:
+    """Give the nearest `orch.toml` at or above a folder."""
+    for folder in (start, *start.parents):
+        if (folder / NAME).is_file():
+            return folder / NAME
+    return None
+
+
+def find_project(*, quiet: bool = False) -> Project:
+    """Read the project of the working folder.
+
+    Args:
+        quiet: whether not to say that there is none.
+
+    Raises:
+        RefusedError: its `orch.toml` is wrong.
+    """
+    here = Path.cwd()
+    file = project_file(here)
+    if file is None:
+        if not quiet:
+            complain(f"no {NAME} here or above: using {here} (`orch init` writes one)")
+        return Project(here, here / "runs", _DEFAULT_TRACKER.format(here))
+    from orchestrator.spec.read import read_project
+
+    spec = read_project(file)
+    url = _beside(file.parent, spec.tracker) if spec.tracker else _DEFAULT_TRACKER.format(file.parent)
+    return Project(file.parent, spec.bundles, url, spec.owner or "", spec.content, file)
+
+
+def _beside(root: Path, url: str) -> str:
+    """Give the URL of a database file, whose path is meant beside `orch.toml`; another URL as it is."""
+    path = url.removeprefix("sqlite:///")
+    return url if "://" in path else f"sqlite:///{root / path}"
+
+
+def bundles_folder_or_none() -> Path | None:
+    """Give the bundles folder if it is there already; never raises for what a project file says."""
+    try:
+        bundles = find_project(quiet=True).bundles
+    except OrchError:
+        return None
+    return bundles if bundles.is_dir() else None
+
+
+def find_bundle(name: str, folder: Path | None = None) -> Path:
+    """Give the bundle that a command line names.
+
+    Args:
+        name: a path, the name of a bundle in the bundles folder, or `last`: the one begun last there.
+        folder: the bundles folder, if it is not the project's.
+
+    Raises:
+        UsageError: there is none.
+    """
+    if name != "last" and Path(name).exists():
+        return Path(name)
+    bundles = folder or find_project(quiet=True).bundles
+    if name != "last":
+        if (bundles / name).is_dir():
+            return bundles / name
+        raise UsageError(f"no such bundle: {name} (neither a path nor in {bundles})")
+    found = [stream.parent for stream in bundles.glob("*/stream.jsonl")]
+    if not found:
+        raise UsageError(f"there is no bundle in {bundles} yet: `orch run LANE` makes one")
+    return max(found, key=lambda bundle: (_began(bundle), bundle.name))
+
+
+def _began(bundle: Path) -> str:
+    """Give the time of a bundle's first event, which sorts as text; copying a bundle does not change it."""
+    try:
+        with (bundle / "stream.jsonl").open("rb") as file:
+            return str(json.loads(file.readline(1 << 20))["time"])
+    except (OSError, ValueError, LookupError, TypeError):
+        return ""

@@ -1,0 +1,40 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[3]
+Orch = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def orch(tmp_path: Path) -> Orch:
+    """The real command in a process of its own, in an empty folder unless another is given."""
+
+    def run(*arguments: str, cwd: Path = tmp_path, module: str = "orchestrator", **env: str):
+        return subprocess.run(
+            [sys.executable, "-m", module, *arguments],
+            cwd=cwd,
+            env={**os.environ, "PYTHONPATH": str(ROOT), "TERM": "dumb", **env},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
+
+    return run
+
+
+@pytest.fixture
+def project(tmp_path: Path, orch: Orch) -> Path:
+    """A folder as `orch init` leaves it."""
+    folder = tmp_path / "project"
+    done = orch("init", str(folder))
+    assert done.returncode == 0, done.stderr
+    return folder

@@ -1,0 +1,134 @@
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from orchestrator.cli.boundary import guard
+from orchestrator.errors import Label, OrchError, Refusal, RefusedError, UndecidedError, UsageError, Where
+
+REFUSAL = Refusal(
+    Label.KEY_UNKNOWN,
+    "there is no such key (got colour, expected name)",
+    Where("lane.yaml", 3, 1),
+    "colour",
+    "did you mean `name`?",
+)
+
+
+def raising(error: BaseException) -> Callable[[], int]:
+    def run() -> int:
+        raise error
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (RefusedError([REFUSAL]), 1),
+        (OrchError("a node is out of space"), 1),
+        (UsageError("no such verb"), 2),
+        (UndecidedError("unreachable"), 4),
+        (KeyboardInterrupt(), 130),
+    ],
+)
+def test_each_exception_has_its_exit_code_and_no_traceback(error, code, capsys):
+    assert guard(raising(error), command="orch", as_json=False) == code
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err
+    assert "Traceback" not in err
+
+
+def test_every_refusal_is_one_line_with_its_place(capsys):
+    second = Refusal(Label.SYNTAX, "is not YAML (got a tab, expected spaces)", Where("run.yaml"))
+    assert guard(raising(RefusedError([REFUSAL, second])), command="orch", as_json=False) == 1
+    assert capsys.readouterr().err.splitlines() == [
+        "lane.yaml:3:1: key-unknown: there is no such key (got colour, expected name); did you mean `name`?",
+        "run.yaml: syntax: is not YAML (got a tab, expected spaces)",
+    ]
+
+
+def test_json_gives_refusals_as_one_object(capsys):
+    guard(raising(RefusedError([REFUSAL])), command="orch", as_json=True)
+    assert json.loads(capsys.readouterr().out) == {
+        "refusals": [
+            {
+                "label": "key-unknown",
+                "message": REFUSAL.message,
+                "path": "lane.yaml",
+                "line": 3,
+                "column": 1,
+                "key": "colour",
+                "hint": "did you mean `name`?",
+            }
+        ]
+    }
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        (UsageError("x"), "usage"),
+        (UndecidedError("x"), "undecided"),
+        (OrchError("x"), "failed"),
+        (ZeroDivisionError("x"), "bug"),
+    ],
+)
+def test_json_gives_every_other_error_as_one_object(error, kind, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    guard(raising(error), command="orch", as_json=True)
+    assert json.loads(capsys.readouterr().out)["error"]["kind"] == kind
+
+
+@pytest.mark.parametrize("has_bundles", [True, False])
+def test_a_bug_leaves_its_traceback_in_the_file_that_the_message_names(
+    has_bundles, capsys, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    if has_bundles:
+        (tmp_path / "runs").mkdir()
+    assert guard(raising(ZeroDivisionError("by nothing")), command="orch", as_json=False) == 3
+    err = capsys.readouterr().err
+    assert "Traceback" not in err
+    match = re.search(r"the traceback is in (.+)", err)
+    assert match
+    log = Path(match[1])
+    assert log.parent == (tmp_path / "runs" if has_bundles else tmp_path)
+    assert "ZeroDivisionError: by nothing" in log.read_text()
+
+
+def test_a_broken_orch_toml_does_not_hide_the_bug(capsys, tmp_path, monkeypatch):
+    (tmp_path / "orch.toml").write_text("bundles = [")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    assert guard(raising(ZeroDivisionError()), command="orch", as_json=False) == 3
+    assert "the traceback is in" in capsys.readouterr().err
+
+
+def test_a_reader_that_leaves_is_no_error(orch, tmp_path):
+    # The pipe's reader is gone before the first byte is written.
+    read, write = os.pipe()
+    os.close(read)
+    import subprocess
+    import sys
+
+    from tests.unit.cli.conftest import ROOT
+
+    done = subprocess.run(
+        [sys.executable, "-m", "orchestrator", "schema", "lane"],
+        stdout=write,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        cwd=tmp_path,
+        check=False,
+        timeout=60,
+    )
+    os.close(write)
+    assert (done.returncode, done.stderr) == (141, b"")
