@@ -21,6 +21,7 @@ MAX_BYTES = 256 << 20
 MAX_WIDTH = 1 << 20
 MAX_REFUSALS = 20  # a file of the wrong kind is wrong in every line; the first few say all
 _NUMBER = re.compile(r"[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?\Z")
+_EMPTY_LINE = [(1, "")]
 _LETTER = re.compile(r"[A-Za-z_]")
 
 
@@ -116,9 +117,10 @@ def _check_header(reading: _Reading, cells: list[tuple[int, str]], header: tuple
 def _row(reading: _Reading, line: int, cells: list[tuple[int, str]]) -> None:
     reading.rows += 1
     if len(cells) != reading.width:
-        message = f"a row has the wrong width (got {len(cells)} columns, expected {reading.width})"
+        got = f"{len(cells)} columns" if cells != _EMPTY_LINE else "an empty line"
+        message = f"a row has the wrong width (got {got}, expected {reading.width})"
         reading.refuse(Label.DATA_SHAPE, message, line, 1)
-    for column, cell in cells:
+    for column, cell in cells if cells != _EMPTY_LINE else ():
         value = float(cell) if _NUMBER.match(cell) else math.nan
         if math.isfinite(value):
             reading.words.append(value)

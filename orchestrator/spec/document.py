@@ -38,10 +38,10 @@ class Document:
     places: Mapping[KeyPath, Place]
 
     def where(self, key_path: Sequence[str | int], *, key: bool = False) -> Where:
-        """Gives the place of a value, or of its key; of the nearest parent that is there, if it is not."""
+        """Gives the place of a value, or of its key; of the nearest parent's key, if it is not there."""
         path = tuple(key_path)
         while path and path not in self.places:
-            path, key = path[:-1], False
+            path, key = path[:-1], True
         place = self.places.get(path)
         if place is None:
             return Where(str(self.path))

@@ -35,15 +35,15 @@ _TYPES = {
     "tuple_type": "a list",
 }
 _RANGES = {
-    "greater_than": "more than {gt}",
-    "greater_than_equal": "at least {ge}",
-    "less_than": "less than {lt}",
+    "greater_than": "more than {gt:g}",
+    "greater_than_equal": "at least {ge:g}",
+    "less_than": "less than {lt:g}",
     "less_than_equal": "at most {le}",
     "finite_number": "a finite number",
 }
 _LENGTHS = {
-    "too_short": "at least {min_length}",
-    "too_long": "at most {max_length}",
+    "too_short": "{min_length} or more",
+    "too_long": "{max_length} or fewer",
 }
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -96,6 +96,8 @@ def check(document: Document, model: type[Model]) -> tuple[Model | None, tuple[R
         return model.model_validate(_tuples(document.value)), ()
     except ValidationError as error:
         faults = error.errors(include_url=False)
+    # pydantic counts the entries that are right; a list is not short because some are wrong
+    faults = [fault for fault in faults if fault["type"] != "too_short" or not fault["input"]]
     return None, tuple(_refusal(document, model, fault) for fault in faults)
 
 

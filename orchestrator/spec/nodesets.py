@@ -71,8 +71,7 @@ def _folded(text: str) -> tuple[str, ...]:
     try:
         return tuple(NodeSet(text, resolver=RESOLVER_NOGROUP))
     except (NodeSetException, ValueError, LookupError) as error:
-        said = visible(str(error), 100)
-        raise NodeSetError(f"{said} (got `{visible(text)}`, expected a set such as worker[1-3])") from error
+        raise NodeSetError(f"(got `{visible(text)}`, expected a set such as worker[1-3])") from error
 
 
 def assign(keys: Mapping[str, tuple[str, ...]]) -> dict[str, str]:

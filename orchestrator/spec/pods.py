@@ -74,7 +74,7 @@ class NodeModel(FileModel):
     """One machine."""
 
     host: Host = Field(description="user@host, as ssh takes it")
-    host_key: HostKey = Field(description="the host key's fingerprint, as pinned: SHA256:...")
+    host_key: HostKey = Field(description="the host key's fingerprint, as pinned")
     port: Port | None = Field(default=None, description="the SSH port")
     key: Text | None = Field(default=None, description="the private key's file")
     pod: Text | None = Field(default=None, description="what the provider calls it")

@@ -68,6 +68,13 @@ def read_project(path: Path) -> ProjectSpec:
     return _read(path, _Reader.project)
 
 
+def kind_of(path: Path) -> str | None:
+    """Gives the kind that a file says it is of, such as `run/v1`; None where it says none of `KINDS`."""
+    document, _ = load(path)
+    kind = document.get("orch") if document is not None else None
+    return kind if kind in KINDS else None
+
+
 def validate(paths: Iterable[Path]) -> tuple[Refusal, ...]:
     """Gives every refusal of the files and of what they refer to, each file once, in the order given."""
     reader = _Reader()
@@ -162,19 +169,20 @@ class _Reader:
     def _system(self, document: Document) -> SystemSpec | None:
         model = self._check(document, system.SystemFile, *system.meaning(document))
         path = self._refer(document, "samples", "file")
-        samples = self._samples(document, path) if path else None
+        samples = self._samples(document, path, named=model is not None) if path else None
         if model is None or samples is None or path is None:
             return None
         return system.build(document, model, path, samples.rows)
 
-    def _samples(self, document: Document, path: Path) -> data.Samples | None:
+    def _samples(self, document: Document, path: Path, *, named: bool) -> data.Samples | None:
+        """Reads the samples; their header counts only where the columns' names do (`named`)."""
         sample = document.get("sample")
         if not isinstance(sample, dict) or not sample:
             return None
         if not all(type(size) is int and 1 <= size <= system.MAX_WORDS for size in sample.values()):
             return None
         width = sum(sample.values())
-        header = system.header(sample) if width <= data.MAX_WIDTH else ()
+        header = system.header(sample) if named and width <= data.MAX_WIDTH else ()
         try:
             return data.read_samples(path, width, header)
         except RefusedError as error:
@@ -269,7 +277,7 @@ class _Reader:
         else:
             got = f"`{visible(kind)}`" if isinstance(kind, str) else "another value"
             message = f"the file is of another kind (got {got}, expected {expected})"
-            hint = suggest(kind, kinds) if isinstance(kind, str) else ""
+            hint = suggest(kind, kinds) if isinstance(kind, str) and kind not in KINDS else ""
             self.opened[document.path].append(document.at(Label.KIND_UNKNOWN, message, ("orch",), hint=hint))
         return False
 
@@ -286,6 +294,10 @@ class _Reader:
             return None
         path = beside(document.path, named)
         try:
+            if path.is_dir():
+                message = f"cannot be read (got `{visible(named)}`, a folder, expected a file)"
+                self.opened[document.path].append(document.at(Label.FILE_UNREADABLE, message, key_path))
+                return None
             if path.exists():
                 return path
             siblings = [entry.name for entry in path.parent.iterdir()] if path.parent.is_dir() else []

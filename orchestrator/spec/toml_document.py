@@ -75,14 +75,18 @@ class _Walk:
     def too_deep(self, root: Node) -> bool:
         """Says whether values nest deeper than allowed, without recursion."""
         level = [root]
-        for _ in range(2 * MAX_DEPTH):  # a level of values is two levels of the tree at most
+        for _ in range(4 * MAX_DEPTH):  # a level of values is two or three levels of the tree
             level = [child for node in level for child in node.children if child.child_count]
             if not level:
                 return False
-        message = f"is nested too deep (got more than {MAX_DEPTH} levels, expected at most {MAX_DEPTH})"
-        self._found.refuse(Label.SYNTAX, message, self._offset(level[0]))
-        self.stopped = True
+        self._stop(level[0])
         return True
+
+    def _stop(self, node: Node) -> None:
+        if not self.stopped:
+            message = f"is nested too deep (got more than {MAX_DEPTH} levels, expected at most {MAX_DEPTH})"
+            self._found.refuse(Label.SYNTAX, message, self._offset(node))
+        self.stopped = True
 
     def without_duplicates(self) -> str:
         """Gives the text with every pair that stands twice blanked, so that the rest can be read."""
@@ -134,6 +138,9 @@ class _Walk:
 
     def _value(self, node: Node, path: KeyPath, key: int | None = None) -> None:
         self._found.put(path, self._offset(node), key)
+        if len(path) > MAX_DEPTH:
+            self._stop(node)
+            return
         children = [child for child in node.named_children if child.type != "comment"]
         if node.type == "array":
             for index, child in enumerate(children):

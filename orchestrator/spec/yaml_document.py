@@ -60,11 +60,7 @@ def parse(text: str, found: Collector) -> tuple[Any, bool]:
     except _StopError:
         pass
     except MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        problem = error.problem or error.context or "cannot be parsed"
-        found.refuse(
-            Label.SYNTAX, f"is not YAML: {_said(problem)}", min(mark.index, len(text)) if mark else 0
-        )
+        _refuse_syntax(error, text, found)
     except ReaderError as error:
         message = f"holds a character that YAML does not allow (got U+{error.character:04X}, expected text)"
         found.refuse(Label.SYNTAX, message, error.position)
@@ -74,8 +70,18 @@ def parse(text: str, found: Collector) -> tuple[Any, bool]:
     return None, False
 
 
-def _said(problem: str) -> str:
-    return f"{visible(problem.strip(), 120)} (got a syntax error, expected YAML 1.2)"
+def _refuse_syntax(error: MarkedYAMLError, text: str, found: Collector) -> None:
+    """Points at the problem, or at the beginning of what it is in, if the problem is that the file ends."""
+    offset = error.problem_mark.index if error.problem_mark else 0
+    hint = ""
+    if error.context_mark and error.context:
+        begun = error.context_mark.index
+        line, column = found.lines.place(begun)
+        hint = f"{visible(error.context.strip())} that begins at line {line}, column {column}"
+        offset = begun if not text[offset:].strip() else offset
+    problem = visible((error.problem or "cannot be parsed").strip(), 120)
+    message = f"is not YAML: {problem} (got a syntax error, expected YAML 1.2)"
+    found.refuse(Label.SYNTAX, message, min(offset, len(text)), hint=hint)
 
 
 class _Composer:
@@ -109,10 +115,13 @@ class _Composer:
     def _directives(self, event: Any) -> None:
         if isinstance(event, DocumentStartEvent) and (event.version or event.tags):
             message = "directives are not used here (got a % line, expected none)"
-            self._found.refuse(Label.YAML_FEATURE, message, event.start_mark.index)
+            line = re.search("^%", self._text, re.MULTILINE)
+            self._found.refuse(Label.YAML_FEATURE, message, line.start() if line else event.start_mark.index)
 
     def _node(self, event: Any, path: KeyPath, key: int | None = None) -> Any:
         start = event.start_mark.index
+        if key is not None and isinstance(event, ScalarEvent) and start == event.end_mark.index:
+            start = key  # an empty value has no text of its own
         self._found.put(path, start, key)
         if isinstance(event, AliasEvent):
             message = f"aliases are not used here (got *{visible(event.anchor)}, expected the value itself)"
@@ -121,7 +130,7 @@ class _Composer:
         self._properties(event, path)
         if len(path) > MAX_DEPTH:
             message = f"is nested too deep (got more than {MAX_DEPTH} levels, expected at most {MAX_DEPTH})"
-            self._found.refuse(Label.YAML_FEATURE, message, start, path[:4])
+            self._found.refuse(Label.SYNTAX, message, start, path[:4])
             raise _StopError
         if isinstance(event, MappingStartEvent):
             return self._mapping(path)
@@ -140,7 +149,8 @@ class _Composer:
             message = f"anchors are not used here (got &{visible(event.anchor)}, expected the value alone)"
             self._found.refuse(Label.YAML_FEATURE, message, start, path)
         if event.tag is not None:
-            message = f"tags are not used here (got {visible(str(event.tag))}, expected the value alone)"
+            tag = visible(str(event.tag).replace("tag:yaml.org,2002:", "!!"))
+            message = f"tags are not used here (got {tag}, expected the value alone)"
             self._found.refuse(Label.YAML_FEATURE, message, start, path)
 
     def _sequence(self, path: KeyPath) -> list[Any]:
