@@ -1,0 +1,174 @@
+"""The verdict of a bundle, from its files alone: steps, lane, grade. Reaches no machine and writes nothing.
+
+A judge that crashes yields unknown, never a pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from evidence.event import Event
+from evidence.verify import read_qualification
+
+from orchestrator import __version__
+from orchestrator.oracle.reference import NonFiniteError
+from orchestrator.qualify.checks import Check, StepOutcome, Verdict, worst
+from orchestrator.qualify.steps import ALL, Step, not_applicable
+from orchestrator.qualify.view import View
+
+SCHEMA = "orch-qualification/v1"
+EMULATED, HOST, PHYSICAL = "emulated", "host", "physical"
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What a bundle shows, and whether that is what it says of itself.
+
+    Attributes:
+        verdict: of the lane: the worst of its steps.
+        grade: what the evidence is evidence of.
+        steps: in order, without those left out.
+        agrees: whether the recorded verdict, grade, steps and checks are these.
+        differences: where they are not, one line each.
+    """
+
+    verdict: Verdict
+    grade: str
+    steps: tuple[StepOutcome, ...]
+    agrees: bool
+    differences: tuple[str, ...]
+
+
+def judge_bundle(bundle: Path) -> Judgement:
+    """Recomputes the verdict of a sealed bundle and compares it with what was recorded."""
+    view = View(bundle)
+    steps = judge_steps(view)
+    verdict, grade = worst(step.verdict for step in steps), grade_of(view)
+    recorded = read_qualification(bundle)
+    differences = tuple(_differences(recorded, verdict, grade, steps))
+    return Judgement(verdict, grade, steps, not differences, differences)
+
+
+def judge_steps(view: View) -> tuple[StepOutcome, ...]:
+    """Every step's outcome, those left out by the lane excepted."""
+    return tuple(judge_step(view, step) for step in ALL if step.NAME not in view.lane.omit)
+
+
+def judge_step(view: View, step: Step) -> StepOutcome:
+    """One step's outcome."""
+    events = view.events()
+    reason = not_applicable(step, view.planned)
+    if reason:
+        return StepOutcome(step.NAME, Verdict.NOT_APPLICABLE, 0, reason, ())
+    attempts, elapsed = _attempts(events, step.NAME)
+    if attempts == 0:
+        return StepOutcome(step.NAME, Verdict.UNKNOWN, 0, _why_not_run(events), ())
+    failed = _failure(events, step.NAME)
+    if failed is not None:
+        check = Check("acted", Verdict(failed["verdict"]), ("stream.jsonl",), "the step's own actions succeed", failed["reason"])
+        return StepOutcome(step.NAME, check.verdict, attempts, failed["reason"], (check,), elapsed)
+    checks = _checks(view, step)
+    return StepOutcome(step.NAME, worst(check.verdict for check in checks), attempts, "", checks, elapsed)
+
+
+def _checks(view: View, step: Step) -> tuple[Check, ...]:
+    try:
+        return step.judge(view)
+    except NonFiniteError as error:
+        return (Check("reference", Verdict.FAIL, ("specs/index.json",), "finite words at every update", str(error)),)
+    except Exception as error:  # noqa: BLE001  # whatever broke, a judge that crashed has shown nothing
+        return (Check("judge", Verdict.UNKNOWN, (), "a judgement", f"the judge crashed: {type(error).__name__}: {error}"),)
+
+
+def _attempts(events: tuple[Event, ...], step: str) -> tuple[int, float]:
+    about = [event for event in events if event.data.get("step") == step]
+    started = [event for event in about if event.type == "orch.step.started"]
+    if not started:
+        return 0, 0.0
+    seconds = (datetime.fromisoformat(about[-1].time) - datetime.fromisoformat(started[0].time)).total_seconds()
+    return len(started), seconds
+
+
+def _failure(events: tuple[Event, ...], step: str) -> Mapping[str, Any] | None:
+    """Why the step's last attempt never finished; None if it did."""
+    last: Mapping[str, Any] | None = {"verdict": "unknown", "reason": "begun and never finished"}
+    for event in events:
+        if event.data.get("step") != step:
+            continue
+        if event.type == "orch.attempt.failed":
+            last = event.data
+        elif event.type == "orch.step.started":
+            last = {"verdict": "unknown", "reason": "begun and never finished"}
+        elif event.type == "orch.step.finished":
+            last = None
+    return last
+
+
+def _why_not_run(events: tuple[Event, ...]) -> str:
+    for event in events:
+        if event.type == "orch.lane.stopped":
+            return f"not run: {event.data['reason']}"
+    for event in events:
+        if event.type == "orch.step.judged" and event.data["verdict"] in (Verdict.FAIL, Verdict.UNKNOWN):
+            return f"not run: {event.data['step']} did not pass"
+    return "not run"
+
+
+def grade_of(view: View) -> str:
+    """What the evidence is evidence of: emulated if any role ran under another set's emulator, else host."""
+    binding = view.json("binding.json") or {"roles": {}}
+    return EMULATED if any(role["emulator"] for role in binding["roles"].values()) else HOST
+
+
+def qualification(view: View, steps: tuple[StepOutcome, ...]) -> dict[str, Any]:
+    """`qualification.json` less what sealing adds: the same from the same files, however often it is made."""
+    events = view.events()
+    begun = events[0].data
+    sealed = events[-1].type == "orch.lane.sealed"
+    return {
+        "schema": SCHEMA,
+        "lane": view.lane.name,
+        "lane_gate": view.lane.gate,
+        "run_id": events[0].source,
+        "system": view.planned.plan.system.digest,
+        "plan": view.planned.plan.digest,
+        "content_sha256": begun["content_sha256"],
+        "judge": {"version": __version__},
+        "grade": grade_of(view),
+        "verdict": str(worst(step.verdict for step in steps)),
+        "omitted": dict(view.lane.omit),
+        "parent": None,
+        "started": events[0].time,
+        "ended": events[-2 if sealed else -1].time,
+        "steps": [step.as_json() for step in steps],
+    }
+
+
+def _differences(
+    recorded: Mapping[str, Any], verdict: Verdict, grade: str, steps: tuple[StepOutcome, ...]
+) -> list[str]:
+    found = [
+        f"{name}: recorded {recorded.get(name)}, recomputed {value}"
+        for name, value in (("verdict", str(verdict)), ("grade", grade))
+        if recorded.get(name) != value
+    ]
+    listed = recorded.get("steps")
+    before = {step.get("name"): step for step in listed} if isinstance(listed, list) else {}
+    if list(before) != [step.name for step in steps]:
+        found.append(f"steps: recorded {', '.join(map(str, before))}, recomputed {', '.join(step.name for step in steps)}")
+    for step in steps:
+        old, new = before.get(step.name), step.as_json()
+        if old != new and old is not None:
+            found.append(f"step {step.name}: recorded {old.get('verdict')}, recomputed {new['verdict']}{_first_check(old, new)}")
+    return found
+
+
+def _first_check(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
+    for left, right in zip(old.get("checks", ()), new["checks"], strict=False):
+        if left != right:
+            return f"; check {right['name']}: recorded {left.get('got')!r}, recomputed {right['got']!r}"
+    return ""

@@ -1,0 +1,95 @@
+"""Build: one program per role from the plan, checked as ELF files, before anything is sent anywhere.
+
+Also the one program that a control needs: the last role's, of another plan.
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+from evidence.canonical import dumps
+from evidence.files import write_whole
+
+from orchestrator.build.compile import Program, build_programs
+from orchestrator.build.elf import verify
+from orchestrator.plan.derive import Planned
+from orchestrator.qualify.checks import Check, Verdict, equal
+from orchestrator.qualify.launch import OTHER, OWN
+from orchestrator.qualify.launcher import Launcher
+from orchestrator.qualify.session import Session
+from orchestrator.qualify.steps.refusals import other_plan
+from orchestrator.qualify.view import View
+
+NAME = "build"
+DOES = "renders and compiles one program per role for its target, and one of another plan for a control"
+CHECKS = (
+    "plan.json is the plan of the bundle's own specs",
+    "every program is whole: right machine, static, no writable and executable segment, this plan",
+)
+FOLDERS = {OWN: "programs", OTHER: "control-programs"}
+
+
+def wanted(planned: Planned) -> tuple[tuple[str, Planned, tuple[str, ...]], ...]:
+    """What is built: (which, plan, roles). A run of one role has no one to mistake, so no control program."""
+    names = tuple(role.name for role in planned.plan.roles)
+    return ((OWN, planned, names), (OTHER, other_plan(planned), names[-1:] if len(names) > 1 else ()))
+
+
+def act(launcher: Launcher) -> None:
+    """Builds, and writes the programs with their digests into the bundle."""
+    session = launcher.session
+    listing: dict[str, dict[str, object]] = {}
+    for which, planned, names in wanted(session.planned):
+        pairings = [(role, planned.targets[role.name]) for role in planned.plan.roles if role.name in names]
+        if not pairings:
+            continue
+        folder = launcher.attempt.folder / FOLDERS[which]
+        folder.mkdir(parents=True, exist_ok=True)
+        for program in build_programs(planned.plan, pairings, session.content_root, session.cache):
+            write_whole(folder / f"{program.role}.elf", program.data)
+            session.programs[program.role, which] = program
+            listing[f"{FOLDERS[which]}/{program.role}.elf"] = {
+                "target": program.target,
+                "sha256": program.sha256,
+                "size": program.size,
+            }
+    write_whole(launcher.attempt.folder / "programs.json", dumps(listing))
+
+
+def load(session: Session) -> None:
+    """Takes the programs of a finished build step from the bundle: a resumed lane compiles nothing again."""
+    view = View(session.bundle)
+    folder = view.attempt(NAME)
+    for which, planned, names in wanted(session.planned) if folder else ():
+        for name in names:
+            data = (session.bundle / f"{folder}/{FOLDERS[which]}/{name}.elf").read_bytes()
+            digest = hashlib.sha256(data).hexdigest()
+            session.programs[name, which] = Program(name, planned.targets[name], data, digest, len(data))
+
+
+def judge(view: View) -> tuple[Check, ...]:
+    """The plan derived again, and every program read as an ELF file."""
+    folder = view.attempt(NAME)
+    plan = view.planned.plan
+    recorded = view.json("plan.json") or {}
+    checks = [
+        equal("plan", ("plan.json", "specs/index.json"), plan.digest, recorded.get("digest")),
+        equal("system", ("plan.json", "specs/index.json"), plan.system.digest, recorded.get("system")),
+    ]
+    listing = view.json(f"{folder}/programs.json") or {}
+    for which, planned, names in wanted(view.planned):
+        for name in names:
+            file = f"{FOLDERS[which]}/{name}.elf"
+            checks.append(_program(view, f"{folder}/{file}", planned, name, listing.get(file, {}).get("sha256")))
+    return tuple(checks)
+
+
+def _program(view: View, name: str, planned: Planned, role: str, recorded: object) -> Check:
+    data = view.bytes(name)
+    fine = f"static {planned.targets[role]} program of plan {planned.plan.digest[:16]}"
+    if data is None:
+        return Check(f"{role}-program", Verdict.UNKNOWN, (name,), fine, "nothing")
+    problems = [str(problem) for problem in verify(data, target=planned.targets[role], plan=planned.plan.digest)]
+    if hashlib.sha256(data).hexdigest() != recorded:
+        problems.append(f"its digest is not the one recorded at the build (expected {recorded})")
+    return equal(f"{role}-program", (name,), fine, "; ".join(problems) or fine)

@@ -1,0 +1,56 @@
+"""Record: what is left on the nodes is looked at, and our own folder there removed; then the bundle is sealed.
+
+Sealing itself follows when this step has been judged: a seal covers the verdict.
+"""
+
+from __future__ import annotations
+
+from evidence.canonical import dumps
+from evidence.files import write_whole
+
+from orchestrator.qualify.checks import Check, Verdict, equal
+from orchestrator.qualify.launcher import Launcher
+from orchestrator.qualify.view import View
+
+NAME = "record"
+DOES = "looks for processes left behind, removes the run's own folder from every node, seals the bundle"
+CHECKS = ("no process of the run is left", "every launch that began was collected", "the run's folder is gone, or kept by request")
+LEFT = "left.json"
+
+
+def act(launcher: Launcher) -> None:
+    """Looks first, then removes."""
+    session = launcher.session
+    left = {}
+    for name, node in session.nodes.items():
+        processes = node.processes_under(session.root)
+        if not session.keep and not processes:
+            node.remove(session.root)
+        left[name] = {
+            "processes": list(processes),
+            "files": len(node.list(session.root)),
+            "kept": session.keep,
+        }
+    launcher.attempt.folder.mkdir(parents=True, exist_ok=True)
+    write_whole(launcher.attempt.folder / LEFT, dumps(left))
+
+
+def judge(view: View) -> tuple[Check, ...]:
+    """From what was found left, and from the journal."""
+    file = f"{view.attempt(NAME)}/{LEFT}"
+    left = view.json(file)
+    if left is None:
+        return (Check("left", Verdict.UNKNOWN, (file,), "what is left on every node", "nothing"),)
+    checks = []
+    for name, node in left.items():
+        checks.append(equal(f"{name}-processes", (file,), "none", ", ".join(map(str, node["processes"])) or "none"))
+        got = "kept by request" if node["kept"] else f"{node['files']} files"
+        checks.append(equal(f"{name}-folder", (file,), got if node["kept"] else "0 files", got))
+    launches = {"orch.launch.started": [], "orch.launch.finished": []}  # type: dict[str, list[tuple[object, ...]]]
+    for event in view.events():
+        if event.type in launches:
+            launches[event.type].append(tuple(event.data[key] for key in ("step", "attempt", "launch")))
+    never = [each for each in launches["orch.launch.started"] if each not in launches["orch.launch.finished"]]
+    got = "; ".join(f"{step}/{attempt}/{launch}" for step, attempt, launch in never)
+    checks.append(equal("collected", ("stream.jsonl",), "every launch that began", got or "every launch that began"))
+    return tuple(checks)
