@@ -115,7 +115,7 @@ def meaning(document: Document) -> tuple[Refusal, ...]:
             refusals.append(document.at(Label.VALUE_CHOICE, message, (*path, "absent"), on_key=True))
         elif not told & {"absent", "established"}:
             message = f"`{name}` is not told (got nothing, expected established with a reference, or absent)"
-            refusals.append(document.at(Label.FIELD_MISSING, message, path))
+            refusals.append(document.at(Label.FIELD_MISSING, message, path, on_key=True))
         elif "established" in told and "reference" not in told:
             message = f"`{name}` has no reference (got nothing, expected where the fact was read)"
             refusals.append(document.at(Label.FIELD_MISSING, message, (*path, "reference")))

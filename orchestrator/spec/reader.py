@@ -1,0 +1,237 @@
+"""How files refer to files: which kind names which, each file read once, and all refusals kept in order.
+
+Knows the kinds and what each refers to; must not know what a kind holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import BaseModel
+
+from orchestrator.errors import Label, Refusal, RefusedError, Where
+from orchestrator.spec import data, device, lane, pods, programme, project, run, system
+from orchestrator.spec.device import DeviceSpec
+from orchestrator.spec.document import Document, load
+from orchestrator.spec.faults import check, one_of, suggest
+from orchestrator.spec.lane import LaneSpec
+from orchestrator.spec.places import visible
+from orchestrator.spec.pods import PodsSpec
+from orchestrator.spec.project import ProjectSpec
+from orchestrator.spec.references import beside, profiles
+from orchestrator.spec.run import RunSpec
+from orchestrator.spec.system import SystemSpec
+from tracker.programme import Programme
+
+Model = TypeVar("Model", bound=BaseModel)
+Spec = TypeVar("Spec")
+KINDS = ("system/v1", "run/v1", "device/v1", "lane/v1", "pods/v1", "programme/v1")
+PROJECT = "orch.toml"
+
+
+@dataclass
+class Reader:
+    """Refusals by file, in the order of opening; a file that two others refer to is read once."""
+
+    opened: dict[Path, list[Refusal]] = field(default_factory=dict)
+    _specs: dict[Path, Any] = field(default_factory=dict)
+
+    def all(self) -> tuple[Refusal, ...]:
+        """Gives the refusals, file by file, in place order, one for each place and key."""
+        found: dict[tuple[Where, str], Refusal] = {}
+        for refusals in self.opened.values():
+            for refusal in sorted(refusals, key=lambda refusal: refusal.where):
+                found.setdefault((refusal.where, refusal.key), refusal)
+        return tuple(found.values())
+
+    def any(self, path: Path) -> object:
+        """Reads a file of whichever kind it says."""
+        if path.name == PROJECT:
+            return self.project(path)
+        document = self._open(path)
+        if document is None:
+            return None
+        readers: Mapping[Any, Callable[[Document], Any]] = {
+            "system/v1": self._system,
+            "run/v1": self._run,
+            "device/v1": self._device,
+            "lane/v1": self._lane,
+            "pods/v1": self._pods,
+            "programme/v1": self._programme,
+        }
+        kind = document.get("orch")
+        if self._kind(document, *KINDS):
+            return self._once(path, lambda: readers[kind](document))
+        return None
+
+    def system(self, path: Path) -> SystemSpec | None:
+        return self._of_kind(path, "system/v1", self._system)
+
+    def run(self, path: Path) -> RunSpec | None:
+        return self._of_kind(path, "run/v1", self._run)
+
+    def lane(self, path: Path) -> LaneSpec | None:
+        return self._of_kind(path, "lane/v1", self._lane)
+
+    def device(self, path: Path) -> DeviceSpec | None:
+        return self._of_kind(path, "device/v1", self._device)
+
+    def pods(self, path: Path) -> PodsSpec | None:
+        return self._of_kind(path, "pods/v1", self._pods)
+
+    def programme(self, path: Path) -> Programme | None:
+        return self._of_kind(path, "programme/v1", self._programme)
+
+    def project(self, path: Path) -> ProjectSpec | None:
+        document = self._open(path)
+        if document is None:
+            return None
+        model = self._check(document, project.ProjectFile)
+        return project.build(document, model) if model else None
+
+    # one kind each: the model, what it refers to, what it means together
+
+    def _system(self, document: Document) -> SystemSpec | None:
+        model = self._check(document, system.SystemFile, *system.meaning(document))
+        path = self._refer(document, "samples", "file")
+        samples = self._samples(document, path, named=model is not None) if path else None
+        if model is None or samples is None or path is None:
+            return None
+        return system.build(document, model, path, samples.rows)
+
+    def _samples(self, document: Document, path: Path, *, named: bool) -> data.Samples | None:
+        """Reads the samples; their header counts only where the columns' names do (`named`)."""
+        sample = document.get("sample")
+        if not isinstance(sample, dict) or not sample:
+            return None
+        if not all(type(size) is int and 1 <= size <= system.MAX_WORDS for size in sample.values()):
+            return None
+        width = sum(sample.values())
+        header = system.header(sample) if named and width <= data.MAX_WIDTH else ()
+        try:
+            return data.read_samples(path, width, header)
+        except RefusedError as error:
+            self.opened[path] = list(error.refusals)
+            return None
+        finally:
+            self.opened.setdefault(path, [])
+
+    def _run(self, document: Document) -> RunSpec | None:
+        path = self._refer(document, "system")
+        model = self._check(document, run.RunFile)
+        spec = self.system(path) if path else None
+        self.opened[document.path].extend(run.meaning(document, spec.rows if spec else None))
+        devices = self._devices(document)
+        if model is None or spec is None or self.opened[document.path] or None in devices.values():
+            return None
+        return run.build(document, model, spec, {name: found for name, found in devices.items() if found})
+
+    def _devices(self, document: Document) -> dict[str, DeviceSpec | None]:
+        """Reads the profile of every device that a pairing names."""
+        found: dict[str, DeviceSpec | None] = {}
+        pairings = document.get("pairings")
+        for role in pairings if isinstance(pairings, dict) else ():
+            name = document.get("pairings", role, "device")
+            if not isinstance(name, str):
+                continue
+            known = profiles(document.path)
+            if name in known:
+                found[name] = self.device(known[name])
+            else:
+                message = (
+                    f"there is no device profile `{visible(name)}` (got it, expected {one_of(sorted(known))})"
+                )
+                path = ("pairings", role, "device")
+                refusal = document.at(Label.NAME_UNKNOWN, message, path, hint=suggest(name, known))
+                self.opened[document.path].append(refusal)
+        return found
+
+    def _lane(self, document: Document) -> LaneSpec | None:
+        model = self._check(document, lane.LaneFile, *lane.meaning(document))
+        path = self._refer(document, "run")
+        spec = self.run(path) if path else None
+        return lane.build(document, model, spec) if model and spec else None
+
+    def _device(self, document: Document) -> DeviceSpec | None:
+        model = self._check(document, device.DeviceFile, *device.meaning(document))
+        return device.build(document, model) if model else None
+
+    def _pods(self, document: Document) -> PodsSpec | None:
+        model = self._check(document, pods.PodsFile, *pods.meaning(document))
+        return pods.build(document, model) if model else None
+
+    def _programme(self, document: Document) -> Programme | None:
+        model = self._check(document, programme.ProgrammeFile, *programme.meaning(document))
+        return programme.build(model) if model else None
+
+    # what they share
+
+    def _of_kind(self, path: Path, kind: str, read: Callable[[Document], Spec | None]) -> Spec | None:
+        if path in self._specs:
+            found: Spec | None = self._specs[path]
+            return found
+        document = self._open(path)
+        if document is None or not self._kind(document, kind):
+            return None
+        return self._once(path, lambda: read(document))
+
+    def _once(self, path: Path, read: Callable[[], Spec | None]) -> Spec | None:
+        if path not in self._specs:
+            self._specs[path] = read()
+        found: Spec | None = self._specs[path]
+        return found
+
+    def _open(self, path: Path) -> Document | None:
+        document, refusals = load(path)
+        self.opened[path] = list(refusals)
+        if document is not None and not isinstance(document.value, dict):
+            message = "is no mapping (got another value, expected keys and values)"
+            self.opened[path].append(document.at(Label.VALUE_TYPE, message, ()))
+            return None
+        return document
+
+    def _kind(self, document: Document, *kinds: str) -> bool:
+        """Says whether a file is of one of the kinds, and refuses it if not."""
+        kind = document.get("orch")
+        if kind in kinds:
+            return True
+        expected = one_of(kinds)
+        if "orch" not in document.value:
+            message = f"the file says no kind (got no `orch`, expected orch: {expected})"
+            self.opened[document.path].append(document.at(Label.FIELD_MISSING, message, ("orch",)))
+        else:
+            got = f"`{visible(kind)}`" if isinstance(kind, str) else "another value"
+            message = f"the file is of another kind (got {got}, expected {expected})"
+            hint = suggest(kind, kinds) if isinstance(kind, str) and kind not in KINDS else ""
+            self.opened[document.path].append(document.at(Label.KIND_UNKNOWN, message, ("orch",), hint=hint))
+        return False
+
+    def _check(self, document: Document, model: type[Model], *meaning: Refusal) -> Model | None:
+        """Checks a document against its model; gives the model only where nothing is wrong with the file."""
+        checked, refusals = check(document, model)
+        self.opened[document.path].extend((*refusals, *meaning))
+        return None if self.opened[document.path] else checked
+
+    def _refer(self, document: Document, *key_path: str) -> Path | None:
+        """Gives the path of a file that a document refers to; refuses at the reference if it is not there."""
+        named = document.get(*key_path)
+        if not isinstance(named, str) or not named:
+            return None
+        path = beside(document.path, named)
+        try:
+            if path.is_dir():
+                message = f"cannot be read (got `{visible(named)}`, a folder, expected a file)"
+                self.opened[document.path].append(document.at(Label.FILE_UNREADABLE, message, key_path))
+                return None
+            if path.exists():
+                return path
+            siblings = [entry.name for entry in path.parent.iterdir()] if path.parent.is_dir() else []
+        except (OSError, ValueError):
+            siblings = []
+        message = f"there is no such file (got `{visible(named)}`, expected a file)"
+        hint = suggest(path.name, siblings)
+        self.opened[document.path].append(document.at(Label.FILE_MISSING, message, key_path, hint=hint))
+        return None
