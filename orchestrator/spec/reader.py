@@ -68,24 +68,31 @@ class Reader:
         return None
 
     def system(self, path: Path) -> SystemSpec | None:
+        """Reads a system; gives None where it is refused."""
         return self._of_kind(path, "system/v1", self._system)
 
     def run(self, path: Path) -> RunSpec | None:
+        """Reads a run; gives None where it is refused."""
         return self._of_kind(path, "run/v1", self._run)
 
     def lane(self, path: Path) -> LaneSpec | None:
+        """Reads a lane; gives None where it is refused."""
         return self._of_kind(path, "lane/v1", self._lane)
 
     def device(self, path: Path) -> DeviceSpec | None:
+        """Reads a device profile; gives None where it is refused."""
         return self._of_kind(path, "device/v1", self._device)
 
     def pods(self, path: Path) -> PodsSpec | None:
+        """Reads a pods file; gives None where it is refused."""
         return self._of_kind(path, "pods/v1", self._pods)
 
     def programme(self, path: Path) -> Programme | None:
+        """Reads a programme; gives None where it is refused."""
         return self._of_kind(path, "programme/v1", self._programme)
 
     def project(self, path: Path) -> ProjectSpec | None:
+        """Reads an `orch.toml`; gives None where it is refused."""
         document = self._open(path)
         if document is None:
             return None

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, WithJsonSchema
 
@@ -126,6 +126,13 @@ class FieldSpec:
     where: Where
 
 
+class Column(NamedTuple):
+    """The words of one sample that go by one name."""
+
+    name: str
+    size: int
+
+
 @dataclass(frozen=True)
 class SystemSpec:
     """A system as declared; `data` is the resolved path of its samples, `rows` how many it has."""
@@ -136,7 +143,7 @@ class SystemSpec:
     kind: str
     parameters: tuple[FieldSpec, ...]
     state: tuple[FieldSpec, ...]
-    sample: tuple[tuple[str, int], ...]
+    sample: tuple[Column, ...]
     contribution: tuple[Statement, ...]
     update: tuple[Statement, ...]
     evaluate: tuple[Statement, ...]
@@ -148,7 +155,7 @@ class SystemSpec:
     @property
     def width(self) -> int:
         """Words of one sample."""
-        return sum(size for _, size in self.sample)
+        return sum(column.size for column in self.sample)
 
     def where(self, *key_path: str | int, key: bool = False) -> Where:
         """Gives the place of a key path in the file."""
@@ -186,7 +193,7 @@ def build(document: Document, model: SystemFile, data: Path, rows: int) -> Syste
         kind=model.kind,
         parameters=_fields(document, "parameters", model.parameters),
         state=_fields(document, "state", model.state),
-        sample=tuple(model.sample.items()),
+        sample=tuple(Column(name, size) for name, size in model.sample.items()),
         contribution=_statements(document, "contribution", model.contribution),
         update=_statements(document, "update", model.update),
         evaluate=_statements(document, "evaluate", model.evaluate),
