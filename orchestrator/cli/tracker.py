@@ -33,3 +33,7 @@ def _read_programme(path: Path) -> Programme:
     from orchestrator.spec.read import read_programme
 
     return read_programme(path)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -8,19 +8,18 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[3]
 Orch = Callable[..., subprocess.CompletedProcess[str]]
 
 
 @pytest.fixture
-def orch(tmp_path: Path) -> Orch:
+def orch(tmp_path: Path, pytestconfig: pytest.Config) -> Orch:
     """The real command in a process of its own, in an empty folder unless another is given."""
 
     def run(*arguments: str, cwd: Path = tmp_path, module: str = "orchestrator", **env: str):
         return subprocess.run(
             [sys.executable, "-m", module, *arguments],
             cwd=cwd,
-            env={**os.environ, "PYTHONPATH": str(ROOT), "TERM": "dumb", **env},
+            env={**os.environ, "PYTHONPATH": str(pytestconfig.rootpath), "TERM": "dumb", **env},
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,

@@ -3,6 +3,8 @@ from __future__ import annotations
 import json
 import os
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -112,20 +114,14 @@ def test_a_broken_orch_toml_does_not_hide_the_bug(capsys, tmp_path, monkeypatch)
     assert "the traceback is in" in capsys.readouterr().err
 
 
-def test_a_reader_that_leaves_is_no_error(orch, tmp_path):
-    # The pipe's reader is gone before the first byte is written.
+def test_a_reader_that_leaves_is_no_error(tmp_path, pytestconfig):
     read, write = os.pipe()
-    os.close(read)
-    import subprocess
-    import sys
-
-    from tests.unit.cli.conftest import ROOT
-
+    os.close(read)  # the reader is gone before the first byte is written
     done = subprocess.run(
         [sys.executable, "-m", "orchestrator", "schema", "lane"],
         stdout=write,
         stderr=subprocess.PIPE,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        env={**os.environ, "PYTHONPATH": str(pytestconfig.rootpath)},
         cwd=tmp_path,
         check=False,
         timeout=60,

@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from orchestrator.cli.main import main
+
+
+def test_what_init_writes_is_valid(project, orch):
+    files = [
+        "orch.toml",
+        "programme.yaml",
+        "lanes/first.yaml",
+        "specs/runs/first.yaml",
+        "specs/systems/first.yaml",
+    ]
+    done = orch("validate", *files, cwd=project)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines() == [f"{name}: valid" for name in files]
+
+
+def test_every_file_names_a_schema_that_is_there(project):
+    named = 0
+    for path in (*project.rglob("*.yaml"), project / "orch.toml"):
+        first = path.read_text(encoding="utf-8").splitlines()[0]
+        schema = first.rpartition("=")[2] if "=" in first else first.split()[-1]
+        assert json.loads((path.parent / schema).read_text(encoding="utf-8"))["title"], path
+        named += 1
+    assert named == 5
+
+
+@pytest.mark.parametrize("there", ["orch.toml", "lanes/first.yaml", "specs/schema/run.schema.json"])
+def test_nothing_is_overwritten_and_then_nothing_is_written(there, tmp_path, capsys):
+    mine = tmp_path / there
+    mine.parent.mkdir(parents=True, exist_ok=True)
+    mine.write_text("mine")
+    before = sorted(tmp_path.rglob("*"))
+    assert main(["init", str(tmp_path)]) == 2
+    assert there in capsys.readouterr().err
+    assert mine.read_text() == "mine"
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_bundles_stay_out_of_the_users_repository(project):
+    assert "*" in (project / "runs" / ".gitignore").read_text().splitlines()
+
+
+def test_the_programme_loads(project, orch):
+    done = orch("load", "programme.yaml", cwd=project, module="orchestrator.cli.tracker")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (project / "tracker.sqlite3").is_file()
+    status = orch("status", "--json", cwd=project, module="orchestrator.cli.tracker")
+    assert status.returncode == 0
+    assert "The line is learned" in status.stdout
+
+
+def test_default_is_the_working_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(["init"]) == 0
+    assert Path("orch.toml").is_file()
