@@ -10,21 +10,15 @@ from collections.abc import Iterator, Mapping
 
 from evidence.canonical import CanonicalError, loads
 
-from orchestrator.build.bind import bind_bytes
+from orchestrator.build.bind import bind
 from orchestrator.oracle.checkpoint import CheckpointError
 from orchestrator.oracle.reference import Version, bits, from_bits
 from orchestrator.plan.model import System
 from orchestrator.qualify.checks import Check, Verdict, equal, number
-from orchestrator.qualify.launch import FROM_PLAN, OWN, Start
+from orchestrator.qualify.launch import FROM_PLAN, Start
 from orchestrator.qualify.view import Launched, View
 
 FIRST_SIGNAL_EXIT = 128
-
-
-def program_file(view: View, role: str, which: str) -> str:
-    """Name in the bundle of a role's program, binding zeroed."""
-    folder = "programs" if which == OWN else "control-programs"
-    return f"{view.attempt('build')}/{folder}/{role}.elf"
 
 
 def began(view: View, step: str, name: str) -> tuple[Launched | None, tuple[Check, ...]]:
@@ -45,11 +39,11 @@ def right_bytes(launched: Launched, expected: Mapping[str, object]) -> tuple[Che
     view, name = launched.view, launched.launch.name
     differing = []
     for start in launched.launch.starts:
-        program = view.bytes(program_file(view, start.role, start.program))
-        made = None if program is None else hashlib.sha256(bind_bytes(program, start.binding)).hexdigest()
+        program = view.program(start.role, start.program)
+        made = None if program is None else hashlib.sha256(bind(program, start.binding)).hexdigest()
         if not made == start.executable_sha256 == start.node_sha256:
             differing.append(f"{start.role}: made {made}, written down {start.executable_sha256}, on the node {start.node_sha256}")
-    inputs = (f"{launched.name}/launch.json", *(program_file(view, start.role, start.program) for start in launched.launch.starts))
+    inputs = (f"{launched.name}/launch.json", *(view.program_file(start.role, start.program) for start in launched.launch.starts))
     wrong = [
         f"{start.role}.{key} = {getattr(start.binding, key)}"
         for start in launched.launch.starts

@@ -101,9 +101,9 @@ class Launcher:
                 return False
             time.sleep(POLL_S)
 
-    def ended(self, launch: Launch) -> bool:
-        """Whether the journal says that the launch was collected."""
-        return self._journalled("launch.finished", launch.name)
+    def ended(self, launch: str) -> bool:
+        """Whether the journal says that the launch of this name was collected."""
+        return self._journalled("launch.finished", launch)
 
     def running(self, launch: Launch) -> bool:
         """Whether every role of the launch still runs."""

@@ -14,14 +14,16 @@ from evidence.canonical import loads
 from evidence.event import Event
 from evidence.stream import read as read_stream
 
+from orchestrator.build.compile import Program
 from orchestrator.oracle.checkpoint import Checkpoint, manifest_name, read_set, shard_names
 from orchestrator.oracle.reference import Reference, Version
 from orchestrator.plan.derive import Planned, derive
-from orchestrator.qualify.launch import Launch, RoleRecord, read_role
+from orchestrator.qualify.launch import OTHER, OWN, Launch, RoleRecord, read_role
 from orchestrator.spec.lane import LaneSpec
 from orchestrator.spec.read import read_lane
 
 INDEX = "specs/index.json"
+PROGRAM_FOLDERS = {OWN: "programs", OTHER: "control-programs"}
 
 
 class View:
@@ -30,6 +32,8 @@ class View:
     def __init__(self, bundle: Path) -> None:
         self.bundle = bundle
         self._versions: list[Version] = []
+        self._stream_size = -1
+        self._events: tuple[Event, ...] = ()
 
     @cached_property
     def lane(self) -> LaneSpec:
@@ -47,8 +51,12 @@ class View:
         return tuple(role.name for role in self.planned.plan.roles)
 
     def events(self) -> tuple[Event, ...]:
-        """The journal as it stands."""
-        return read_stream(self.bundle / "stream.jsonl")
+        """The journal as it stands; read again only when it has grown."""
+        path = self.bundle / "stream.jsonl"
+        size = path.stat().st_size
+        if size != self._stream_size:
+            self._stream_size, self._events = size, read_stream(path)
+        return self._events
 
     def version(self, number: int) -> Version:
         """What the reference yields after `number` updates; computed once.
@@ -87,6 +95,17 @@ class View:
         """A file of the bundle; None if it is not there."""
         path = self.bundle / name
         return path.read_bytes() if path.is_file() else None
+
+    def program_file(self, role: str, which: str) -> str:
+        """Name of a role's program, binding zeroed; `which` is `own` or `other`."""
+        return f"{self.attempt('build')}/{PROGRAM_FOLDERS[which]}/{role}.elf"
+
+    def program(self, role: str, which: str) -> Program | None:
+        """A role's program as the build step left it; None if it is not there."""
+        data = self.bytes(self.program_file(role, which))
+        if data is None:
+            return None
+        return Program(role, self.planned.targets[role], data)
 
     def launch(self, step: str, name: str) -> Launched | None:
         """What a launch of the step's finished attempt left; None if it never began."""

@@ -10,7 +10,7 @@ import hashlib
 from evidence.canonical import dumps
 from evidence.files import write_whole
 
-from orchestrator.build.compile import Program, build_programs
+from orchestrator.build.compile import build_programs
 from orchestrator.build.elf import verify
 from orchestrator.plan.derive import Planned
 from orchestrator.qualify.checks import Check, Verdict, equal
@@ -18,7 +18,7 @@ from orchestrator.qualify.launch import OTHER, OWN
 from orchestrator.qualify.launcher import Launcher
 from orchestrator.qualify.session import Session
 from orchestrator.qualify.steps.refusals import other_plan
-from orchestrator.qualify.view import View
+from orchestrator.qualify.view import PROGRAM_FOLDERS, View
 
 NAME = "build"
 DOES = "renders and compiles one program per role for its target, and one of another plan for a control"
@@ -26,7 +26,6 @@ CHECKS = (
     "plan.json is the plan of the bundle's own specs",
     "every program is whole: right machine, static, no writable and executable segment, this plan",
 )
-FOLDERS = {OWN: "programs", OTHER: "control-programs"}
 
 
 def wanted(planned: Planned) -> tuple[tuple[str, Planned, tuple[str, ...]], ...]:
@@ -43,12 +42,12 @@ def act(launcher: Launcher) -> None:
         pairings = [(role, planned.targets[role.name]) for role in planned.plan.roles if role.name in names]
         if not pairings:
             continue
-        folder = launcher.attempt.folder / FOLDERS[which]
+        folder = launcher.attempt.folder / PROGRAM_FOLDERS[which]
         folder.mkdir(parents=True, exist_ok=True)
         for program in build_programs(planned.plan, pairings, session.content_root, session.cache):
             write_whole(folder / f"{program.role}.elf", program.data)
             session.programs[program.role, which] = program
-            listing[f"{FOLDERS[which]}/{program.role}.elf"] = {
+            listing[f"{PROGRAM_FOLDERS[which]}/{program.role}.elf"] = {
                 "target": program.target,
                 "sha256": program.sha256,
                 "size": program.size,
@@ -59,12 +58,11 @@ def act(launcher: Launcher) -> None:
 def load(session: Session) -> None:
     """Takes the programs of a finished build step from the bundle: a resumed lane compiles nothing again."""
     view = View(session.bundle)
-    folder = view.attempt(NAME)
-    for which, planned, names in wanted(session.planned) if folder else ():
+    for which, _, names in wanted(session.planned):
         for name in names:
-            data = (session.bundle / f"{folder}/{FOLDERS[which]}/{name}.elf").read_bytes()
-            digest = hashlib.sha256(data).hexdigest()
-            session.programs[name, which] = Program(name, planned.targets[name], data, digest, len(data))
+            program = view.program(name, which)
+            if program is not None:
+                session.programs[name, which] = program
 
 
 def judge(view: View) -> tuple[Check, ...]:
@@ -79,7 +77,7 @@ def judge(view: View) -> tuple[Check, ...]:
     listing = view.json(f"{folder}/programs.json") or {}
     for which, planned, names in wanted(view.planned):
         for name in names:
-            file = f"{FOLDERS[which]}/{name}.elf"
+            file = f"{PROGRAM_FOLDERS[which]}/{name}.elf"
             checks.append(_program(view, f"{folder}/{file}", planned, name, listing.get(file, {}).get("sha256")))
     return tuple(checks)
 

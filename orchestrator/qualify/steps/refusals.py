@@ -91,8 +91,10 @@ def act(launcher: Launcher) -> None:
 def _port_in_use(launcher: Launcher, root: str) -> None:
     """A first root holds the port, waiting for peers that never come, while a second one is started on it."""
     session = launcher.session
+    if launcher.ended(PORT.name) and launcher.ended(HOLDER):
+        return
     holder = launcher.begin(compose(session, HOLDER, epoch=1, target=1, roles=(root,)))
-    if launcher.ended(holder) or not launcher.listening(holder, root):
+    if launcher.ended(HOLDER) or not launcher.listening(holder, root):
         raise AttemptLostError("the port's holder ended before the control began")
     contender: Launch = compose(session, PORT.name, epoch=1, target=1, roles=(root,), port=holder.starts[0].binding.port)
     launcher.run(contender)

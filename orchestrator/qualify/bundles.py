@@ -1,0 +1,158 @@
+"""Bundles as the engine opens them: made anew with copies of all that was read, or taken up again.
+
+A new bundle appears whole under its final name: its specs, plan and first event are prepared in a hidden
+folder and renamed into place. One controller at a time holds a bundle, by a lock on its stream.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import uuid6
+from evidence.canonical import dumps
+from evidence.files import write_whole
+from evidence.stream import Stream, StreamError
+from evidence.stream import read as read_stream
+
+from orchestrator.errors import Label, Refusal, RefusedError, Where
+from orchestrator.plan.derive import Planned
+from orchestrator.qualify.view import INDEX
+from orchestrator.spec.lane import LaneSpec
+from orchestrator.spec.read import files
+
+STREAM = "stream.jsonl"
+_NEW = ".new-"
+
+
+@dataclass
+class Opened:
+    """A bundle held by this controller. `close` lets it go."""
+
+    folder: Path
+    stream: Stream
+    lock: int
+    resumed: bool
+
+    def close(self) -> None:
+        """Closes the stream and lets another controller have the bundle."""
+        self.stream.close()
+        os.close(self.lock)
+
+
+def create(folder: Path, lane: LaneSpec, planned: Planned, first: dict[str, object]) -> Opened:
+    """Makes a bundle for a new run of a lane.
+
+    Args:
+        folder: where bundles go.
+        lane: what was declared.
+        planned: its plan.
+        first: data of the first event.
+
+    Raises:
+        RefusedError: the folder cannot be written.
+    """
+    run_id = str(uuid6.uuid7())
+    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+    target = folder / f"{lane.name}-{stamp}-{run_id[-8:]}"
+    hidden = folder / f"{_NEW}{os.getpid()}-{run_id}"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        _sweep(folder)
+        hidden.mkdir()
+        _copy_specs(lane, hidden)
+        plan = {**planned.plan.as_json(), "digest": planned.plan.digest, "system_digest": planned.plan.system.digest}
+        write_whole(hidden / "plan.json", dumps(plan))
+        with Stream.create(hidden / STREAM, run_id) as stream:
+            stream.append("orch.lane.started", lane.name, {"lane": lane.name, **first})
+        hidden.rename(target)
+    except OSError as error:
+        message = f"bundles cannot be written here (got {error.strerror}, expected a folder that can be written)"
+        raise RefusedError([Refusal(Label.FILE_UNREADABLE, message, Where(str(folder)))]) from error
+    return _open(target, run_id, resumed=False)
+
+
+def reopen(bundle: Path) -> Opened:
+    """Takes up a bundle that an earlier controller left.
+
+    Raises:
+        RefusedError: it is no bundle, its stream is broken, or another controller holds it.
+    """
+    where = Where(str(bundle / STREAM))
+    try:
+        with (bundle / STREAM).open("rb") as file:
+            source = _source(file.readline())
+    except OSError as error:
+        message = f"not a bundle of a run (got {error.strerror}, expected a stream)"
+        raise RefusedError([Refusal(Label.FILE_MISSING, message, where)]) from error
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        message = f"not a stream (got {error}, expected a first event)"
+        raise RefusedError([Refusal(Label.FILE_UNREADABLE, message, where)]) from error
+    return _open(bundle, source, resumed=True)
+
+
+def _source(line: bytes) -> str:
+    from evidence.canonical import loads
+
+    return str(loads(line.rstrip(b"\n"))["source"])
+
+
+def _open(bundle: Path, run_id: str, *, resumed: bool) -> Opened:
+    path = bundle / STREAM
+    lock = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(lock)
+        message = "another controller holds this bundle (got a lock, expected none); wait for it, or end it"
+        raise RefusedError([Refusal(Label.RUN_LOCKED, message, Where(str(path)))]) from None
+    try:
+        for part in bundle.rglob(".*.part"):  # what a killed controller was writing
+            part.unlink()
+        return Opened(bundle, Stream.reopen(path, run_id), lock, resumed)
+    except StreamError as error:
+        os.close(lock)
+        message = f"the stream does not hold (got {error}, expected an unbroken chain)"
+        raise RefusedError([Refusal(Label.FILE_UNREADABLE, message, Where(str(path), error.line, 1))]) from error
+
+
+def _copy_specs(lane: LaneSpec, bundle: Path) -> None:
+    """Copies all files that were read, keeping how they refer to each other."""
+    sources = files(lane.path)
+    common = Path(os.path.commonpath([path.resolve().parent for path in sources]))
+    for source in sources:
+        target = bundle / "specs" / source.resolve().relative_to(common)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(source, target)
+    index = {"lane": lane.path.resolve().relative_to(common).as_posix()}
+    write_whole(bundle / INDEX, dumps(index))
+
+
+def _sweep(folder: Path) -> None:
+    """Removes what controllers left that were killed before their bundle had a name."""
+    for hidden in folder.glob(f"{_NEW}*"):
+        pid = hidden.name.removeprefix(_NEW).partition("-")[0]
+        if pid.isdecimal() and not Path(f"/proc/{pid}").exists():
+            shutil.rmtree(hidden, ignore_errors=True)
+
+
+def newest(folder: Path) -> Path | None:
+    """The bundle begun last, by the time in its stream's first event; None if there is none."""
+    return max(_bundles(folder), key=_begun, default=None)
+
+
+def _bundles(folder: Path) -> Iterable[Path]:
+    return (path.parent for path in folder.glob(f"*/{STREAM}") if not path.parent.name.startswith("."))
+
+
+def _begun(bundle: Path) -> str:
+    try:
+        events = read_stream(bundle / STREAM)
+    except StreamError:
+        return ""
+    return events[0].time if events else ""
