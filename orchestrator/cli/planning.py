@@ -36,7 +36,7 @@ def build_all(planned: Planned, spec: RunSpec, content_root: Path) -> tuple[Prog
     from orchestrator.build.compile import build_programs
     from orchestrator.errors import RefusedError
 
-    if refusals := admit(planned, spec, {}):
+    if refusals := admit(planned.plan, spec, {}, None):
         raise RefusedError(refusals)
     pairings = [(role, planned.targets[role.name]) for role in planned.plan.roles]
     return build_programs(planned.plan, pairings, content_root, None)

@@ -36,19 +36,24 @@ def run(args: argparse.Namespace) -> int:
     from orchestrator.admit.memory import demand
     from orchestrator.cli.planning import build_all, read_lane_or_run
     from orchestrator.plan.derive import derive
-    from orchestrator.qualify.preview import preview
 
     content = content_of(args.content)
     lane, spec = read_lane_or_run(find_spec(args.file, content))
     planned = derive(spec)
     demands = tuple(demand(planned.plan, role) for role in planned.plan.roles)
     programs = build_all(planned, spec, content.root) if lane or args.programs else ()
-    steps = preview(lane) if lane else ()
+    steps = _preview(lane) if lane else ()
     if args.json:
         print_json(_as_json(planned, demands, programs, steps, lane))
     else:
         _print(planned, demands, programs, steps, lane)
     return 0
+
+
+def _preview(lane: LaneSpec) -> tuple[StepPreview, ...]:
+    from orchestrator.qualify.preview import preview
+
+    return preview(lane)
 
 
 def _as_json(
