@@ -62,7 +62,7 @@ def main(
         The exit code.
     """
     try:
-        arguments = _parser().parse_args(argv)
+        arguments = _parser().parse_args(argv, argparse.Namespace(db=None, json=False))
     except SystemExit as stop:
         return stop.code if isinstance(stop.code, int) else 2
     try:
@@ -221,7 +221,6 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         "tracker", description="What is planned, what ran, what is proven.", parents=[common]
     )
-    parser.set_defaults(db=None, json=False)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
     def add(to: Any, name: str, command: Callable[[Call], Answer], text: str) -> argparse.ArgumentParser:
