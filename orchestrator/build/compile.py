@@ -29,7 +29,7 @@ FOLDERS = ("runtime", "native")
 
 FLAGS = (
     *("-std=c11", "-Wall", "-Wextra", "-Wconversion", "-Werror"),
-    *("-Os", "-ffreestanding", "-nostdlib", "-static", "-s"),
+    *("-Os", "-Xclang", "-Oz", "-ffreestanding", "-nostdlib", "-static", "-s"),
     *("-ffunction-sections", "-fdata-sections", "-Wl,--gc-sections", "-Wl,--build-id=none"),
     *("-fno-stack-protector", "-fno-unwind-tables", "-fno-asynchronous-unwind-tables"),
     "-fomit-frame-pointer",

@@ -17,8 +17,7 @@ from orchestrator.plan.model import Field, Plan, Role, System
 
 TEMPLATE = "plan.h.j2"
 
-# Names that a checkpoint of another plan may bring along (roles of other lengths, more owners).
-_LEAST_NAME_BYTES = 128
+# A checkpoint of another plan may name more owners than this one has roles.
 _LEAST_MANIFEST_BYTES = 65536
 _LONGEST_NUMBER = 20
 
@@ -63,7 +62,6 @@ def _values(plan: Plan, role: Role) -> dict[str, object]:
         "results": tuple(sorted((name, mean_words + at) for at, name in enumerate(system.results))),
         "terms": _terms(system, mean_words),
         "update": _update(system),
-        "name_bytes": _name_bytes(plan),
         "manifest_bytes": _manifest_bytes(plan),
         "shard_header_bytes": 256 + sum(len(f.name) + 6 * _LONGEST_NUMBER + 64 for f in fields),
     }
@@ -110,12 +108,6 @@ def _header_order(fields: tuple[Field, ...]) -> tuple[int, ...]:
 def _initial(fields: tuple[Field, ...]) -> tuple[tuple[int, str], ...]:
     words = (constant(word) for field in fields for word in field.initial)
     return tuple((len(tuple(run)), word) for word, run in groupby(words))
-
-
-def _name_bytes(plan: Plan) -> int:
-    """Room for any name with a version before it and an ending behind it."""
-    names = [role.name for role in plan.roles] + [field.name for field in plan.system.state_fields]
-    return max(_LEAST_NAME_BYTES, max(map(len, names)) + 2 * _LONGEST_NUMBER + 16)
 
 
 def _manifest_bytes(plan: Plan) -> int:

@@ -3,7 +3,7 @@
 __attribute__((section(".orch.plan"), used, aligned(16))) const uint8_t plan_digest[32] = PLAN_DIGEST;
 __attribute__((section(".orch.plan"), used, aligned(16))) const uint8_t system_digest[32] = SYSTEM_DIGEST;
 
-char checkpoint_manifest[MANIFEST_BYTES];
+char checkpoint_manifest[MANIFEST_BYTES + 1];
 
 static char header[SHARD_HEADER_BYTES];
 

@@ -10,8 +10,19 @@
 extern const uint8_t plan_digest[32];
 extern const uint8_t system_digest[32];
 
+/* The manifest's text, in the order that it is written and read:
+ * HEAD owner,owner,... SHARDS shard,shard,... TAIL, where a shard is SHARD_HEAD region,region,... SHARD_TAIL. */
+#define MANIFEST_HEAD "{\"capture\":{\"epoch\":%u,\"owners\":["
+#define MANIFEST_OWNER "\"%n\""
+#define MANIFEST_SHARDS                                                                                        \
+    "],\"plan\":\"%h\",\"run\":\"%r\",\"time_ms\":%u},\"schema\":\"orch-checkpoint/v1\",\"shards\":["
+#define MANIFEST_SHARD_HEAD "{\"file\":\"%n\",\"regions\":["
+#define MANIFEST_REGION "{\"count\":%u,\"field\":\"%n\",\"first\":%u}"
+#define MANIFEST_SHARD_TAIL "],\"sha256\":\"%h\",\"size\":%u}"
+#define MANIFEST_TAIL "],\"state\":\"%h\",\"system\":\"%h\",\"version\":%u}"
+
 /* Read at the beginning of a run, written at its publications. */
-extern char checkpoint_manifest[MANIFEST_BYTES];
+extern char checkpoint_manifest[MANIFEST_BYTES + 1];
 
 /* The header of the shard with these regions; valid until the next call. */
 struct text checkpoint_header(const struct region regions[FIELD_COUNT], uint64_t version);

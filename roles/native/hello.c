@@ -1,39 +1,31 @@
 #include "hello.h"
 
 #include "memory.h"
+#include "peers.h"
 
-static struct frame frame_of(const struct hello *hello, uint32_t sender)
+void hello_begin(struct hello *hello, const struct binding *binding, uint64_t start)
 {
-    return (struct frame){.plan = hello->plan,
-                          .epoch = hello->binding->epoch,
-                          .sender = sender,
-                          .kind = FRAME_HELLO,
-                          .length = HELLO_PAYLOAD};
+    frame_begin(&hello->frame, binding->plan, binding->epoch);
+    hello->frame.sender = ROLE_INDEX;
+    hello->frame.kind = FRAME_HELLO;
+    hello->frame.length = HELLO_PAYLOAD;
+    memcpy(hello->run, binding->run, RUN_ID_BYTES);
+    hello->mode = binding->mode;
+    hello->zero = 0;
+    hello->target = binding->target;
+    hello->start = start;
 }
 
-void hello_write(uint8_t bytes[HELLO_BYTES], const struct hello *hello, uint32_t sender)
+const char *hello_fault(const struct hello *hello, const struct hello *own, uint32_t sender)
 {
-    struct frame frame = frame_of(hello, sender);
-    uint8_t *payload = bytes + FRAME_BYTES;
-    frame_write(bytes, &frame);
-    memcpy(payload, hello->binding->run, RUN_ID_BYTES);
-    memory_put_u32(payload + 16, hello->binding->mode);
-    memory_put_u32(payload + 20, 0);
-    memory_put_u64(payload + 24, hello->binding->target);
-    memory_put_u64(payload + 32, hello->start);
-}
-
-const char *hello_fault(const uint8_t bytes[HELLO_BYTES], const struct hello *own, uint32_t sender)
-{
-    struct frame frame = frame_of(own, sender);
-    uint8_t expected[HELLO_BYTES];
-    const char *fault = frame_fault(bytes, &frame);
-    hello_write(expected, own, sender);
-    /* Another epoch is most often another start of the same lane, which has another run id too: the epoch says
-     * more, so it goes first. */
+    struct frame expected = own->frame;
+    expected.sender = sender;
+    /* Another epoch is most often another start, which has another run id too: the epoch says more, so it goes
+     * first. */
+    const char *fault = frame_fault(&hello->frame, &expected);
     if (fault)
         return fault;
-    if (memcmp(bytes + FRAME_BYTES, expected + FRAME_BYTES, RUN_ID_BYTES) != 0)
+    if (memcmp(hello->run, own->run, RUN_ID_BYTES) != 0)
         return "frame-identity";
-    return memcmp(bytes, expected, HELLO_BYTES) != 0 ? "frame-round" : NULL;
+    return memcmp(&hello->mode, &own->mode, HELLO_BYTES - offsetof(struct hello, mode)) != 0 ? "frame-round" : NULL;
 }

@@ -1,6 +1,4 @@
-/* What roles say before anything else: who they are, of which run, and what they are about to do.
- *
- * A frame with 40 bytes of payload: run id 16, mode u32, zero u32, target version u64, start version u64. */
+/* What roles say before anything else: who they are, of which run, and what they are about to do. */
 #ifndef HELLO_H
 #define HELLO_H
 
@@ -9,17 +7,23 @@
 #include "binding.h"
 #include "frame.h"
 
-enum { HELLO_PAYLOAD = 40, HELLO_BYTES = FRAME_BYTES + HELLO_PAYLOAD };
-
+/* A frame of round 0 and its payload, as they lie on the wire. */
 struct hello {
-    const uint8_t *plan;
-    const struct binding *binding;
-    uint64_t start;
+    struct frame frame;
+    uint8_t run[RUN_ID_BYTES];
+    uint32_t mode;
+    uint32_t zero;
+    uint64_t target; /* version to reach */
+    uint64_t start;  /* version begun from */
 };
 
-void hello_write(uint8_t bytes[HELLO_BYTES], const struct hello *hello, uint32_t sender);
+enum { HELLO_BYTES = 136, HELLO_PAYLOAD = HELLO_BYTES - FRAME_BYTES };
+
+_Static_assert(sizeof(struct hello) == HELLO_BYTES, "hellos have no gaps");
+
+void hello_begin(struct hello *hello, const struct binding *binding, uint64_t start);
 
 /* The label of what does not agree in a hello that should come from `sender`, or NULL. */
-const char *hello_fault(const uint8_t bytes[HELLO_BYTES], const struct hello *own, uint32_t sender);
+const char *hello_fault(const struct hello *hello, const struct hello *own, uint32_t sender);
 
 #endif

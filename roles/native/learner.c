@@ -13,14 +13,18 @@ static double samples[SAMPLE_FILE_WORDS + 1]; /* one more: an owner of no sample
 static double terms[MASS_WORD];
 static double mean[MEAN_WORDS + 1];
 
+uint64_t learner_bits(double word)
+{
+    uint64_t bits;
+    memcpy(&bits, &word, sizeof bits);
+    return bits;
+}
+
 static void check_finite(const double *words, size_t count)
 {
-    for (size_t i = 0; i < count; i++) {
-        uint64_t bits;
-        memcpy(&bits, words + i, sizeof bits);
-        if ((bits >> 52 & 0x7ff) == 0x7ff)
+    for (size_t i = 0; i < count; i++)
+        if ((learner_bits(words[i]) >> 52 & 0x7ff) == 0x7ff)
             refuse("non-finite");
-    }
 }
 
 void learner_load_samples(const uint8_t digest[32])

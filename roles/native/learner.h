@@ -32,4 +32,7 @@ void learner_update(const double total[COMBINED_WORDS]);
 
 void learner_digest(uint8_t digest[32]);
 
+/* A word's bits. */
+uint64_t learner_bits(double word);
+
 #endif

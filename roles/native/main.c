@@ -9,38 +9,26 @@
 #include "refuse.h"
 #include "restore.h"
 #include "rounds.h"
+#include "sha256.h"
 #include "system.h"
 
 enum { STDOUT = 1, SIGNAL_PIPE = 13, IGNORE = 1, RESULT_LINE_BYTES = 512 + NAME_BYTES * (RESULT_WORDS + 1) };
-
-static void put_number(struct text *text, const char *key, uint64_t number)
-{
-    text_put(text, key);
-    text_put_number(text, number);
-}
 
 static void say_results(const struct binding *binding, uint64_t version, const double total[COMBINED_WORDS])
 {
     static char line[RESULT_LINE_BYTES];
     struct text text = {line, sizeof line, 0};
-    uint8_t digest[32];
+    uint8_t digest[SHA256_BYTES];
+    const char *between = "";
     learner_digest(digest);
-    put_number(&text, "{\"epoch\":", binding->epoch);
-    text_put(&text, binding->mode == MODE_TRAIN ? ",\"mode\":\"train\"" : ",\"mode\":\"evaluate\"");
-    text_put(&text, ",\"results\":{");
+    text_put(&text, "{\"epoch\":%u,\"mode\":\"%n\",\"results\":{", binding->epoch,
+             binding->mode == MODE_TRAIN ? "train" : "evaluate");
     for (uint32_t i = 0; i < RESULT_WORDS; i++) {
-        text_put(&text, i == 0 ? "\"" : ",\"");
-        text_put(&text, RESULTS[i].name);
-        text_put(&text, "\":\"");
-        text_put_bits(&text, total[RESULTS[i].place]);
-        text_put(&text, "\"");
+        text_put(&text, "%n\"%n\":\"%b\"", between, RESULTS[i].name, learner_bits(total[RESULTS[i].place]));
+        between = ",";
     }
-    text_put(&text, "},\"role\":\"" ROLE_NAME "\"");
-    put_number(&text, ",\"samples\":", ROLE_SAMPLES);
-    text_put(&text, ",\"state\":\"");
-    text_put_hex(&text, digest, sizeof digest);
-    put_number(&text, "\",\"version\":", version);
-    text_put(&text, "}\n");
+    text_put(&text, "},\"role\":\"" ROLE_NAME "\",\"samples\":%u,\"state\":\"%h\",\"version\":%u}\n",
+             (uint64_t)ROLE_SAMPLES, digest, version);
     files_write(STDOUT, line, text.used);
 }
 
@@ -65,7 +53,7 @@ static void run(const char *folder)
     if (binding.mode == MODE_TRAIN && binding.target <= start)
         refuse("binding");
     if (HAS_PEERS)
-        peers_meet(&binding, plan_digest, start);
+        peers_meet(&binding, start);
     if (binding.mode == MODE_TRAIN)
         rounds_train(&binding, start, total);
     else

@@ -10,7 +10,7 @@
 struct caller {
     int socket;
     size_t got;
-    uint8_t hello[HELLO_BYTES];
+    struct hello hello;
 };
 
 static void check(const char *fault)
@@ -23,7 +23,7 @@ static void check(const char *fault)
 static bool listen_to(struct caller *caller)
 {
     while (caller->got < HELLO_BYTES) {
-        struct span rest = {caller->hello + caller->got, HELLO_BYTES - caller->got};
+        struct span rest = {(uint8_t *)&caller->hello + caller->got, HELLO_BYTES - caller->got};
         long moved = net_move(caller->socket, false, &rest, 1);
         if (moved < 0)
             return false;
@@ -38,15 +38,14 @@ static bool listen_to(struct caller *caller)
 static bool is_heard(const struct caller *caller)
 {
     return caller->got == HELLO_BYTES ||
-           (caller->got >= FRAME_BYTES && frame_length(caller->hello) != HELLO_PAYLOAD);
+           (caller->got >= FRAME_BYTES && caller->hello.frame.length != HELLO_PAYLOAD);
 }
 
 /* Greets at once, before anything is checked, so that of two that do not belong together both can say so. */
 static bool greet(int socket, const struct hello *own)
 {
-    uint8_t hello[HELLO_BYTES];
-    struct span whole = {hello, HELLO_BYTES};
-    hello_write(hello, own, ROLE_INDEX);
+    struct hello hello = *own;
+    struct span whole = {&hello, HELLO_BYTES};
     return net_move(socket, true, &whole, 1) == HELLO_BYTES;
 }
 
@@ -93,15 +92,15 @@ static void accept_all(int listener, const struct hello *own)
 /* True if the caller has become a peer. */
 static bool recognise(struct caller *caller, int *sockets, const struct hello *own)
 {
-    if (!listen_to(caller) || !frame_may_begin(caller->hello, caller->got)) {
+    if (!listen_to(caller) || !frame_may_begin(&caller->hello, caller->got)) {
         drop(caller);
         return false;
     }
     if (!is_heard(caller))
         return false;
-    uint32_t sender = frame_sender(caller->hello);
+    uint32_t sender = caller->hello.frame.sender;
     bool is_child = sender > 0 && sender < ROLE_COUNT;
-    check(hello_fault(caller->hello, own, is_child ? sender : 1));
+    check(hello_fault(&caller->hello, own, is_child ? sender : 1));
     if (sockets[sender - 1] >= 0)
         refuse("frame-identity");
     sockets[sender - 1] = caller->socket;
@@ -124,9 +123,9 @@ static void sleep_for(int listener, const int *sockets, struct deadline deadline
             refuse("peer-lost");
 }
 
-void meeting_gather(int *sockets, const struct hello *own, struct deadline deadline)
+void meeting_gather(int *sockets, const struct endpoint *endpoint, const struct hello *own, struct deadline deadline)
 {
-    int listener = net_listen(&own->binding->endpoint, CALLERS);
+    int listener = net_listen(endpoint, CALLERS);
     system_close(files_create("listening"));
     for (size_t i = 0; i < CALLERS; i++)
         callers[i].socket = -1;
@@ -162,13 +161,13 @@ static bool is_greeted(struct caller *root, struct deadline deadline)
     return true;
 }
 
-int meeting_join(const struct hello *own, struct deadline deadline)
+int meeting_join(const struct endpoint *endpoint, const struct hello *own, struct deadline deadline)
 {
     int64_t pause = FIRST_PAUSE_MS;
     for (;;) {
-        struct caller root = {.socket = net_connect(&own->binding->endpoint, deadline)};
+        struct caller root = {.socket = net_connect(endpoint, deadline)};
         if (root.socket >= 0 && greet(root.socket, own) && is_greeted(&root, deadline)) {
-            check(hello_fault(root.hello, own, 0));
+            check(hello_fault(&root.hello, own, 0));
             return root.socket;
         }
         if (root.socket >= 0)

@@ -9,9 +9,9 @@
 #include "hello.h"
 
 /* For the root: a socket for each other role, in role order. */
-void meeting_gather(int *sockets, const struct hello *own, struct deadline deadline);
+void meeting_gather(int *sockets, const struct endpoint *endpoint, const struct hello *own, struct deadline deadline);
 
 /* For every other role: a socket to the root. */
-int meeting_join(const struct hello *own, struct deadline deadline);
+int meeting_join(const struct endpoint *endpoint, const struct hello *own, struct deadline deadline);
 
 #endif

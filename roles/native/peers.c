@@ -6,28 +6,27 @@
 #include "net.h"
 
 static struct {
-    int sockets[PEER_COUNT];
-    const uint8_t *plan;
-    uint64_t epoch;
+    int sockets[PEER_COUNT + 1];
+    struct frame frame;       /* what all frames of the run have in common */
     uint64_t round_ms;
     int64_t patience_from_ms; /* no wait is counted from before this */
 } peers;
 
-static struct transfer transfers[PEER_COUNT];
-static struct waiting waiting[PEER_COUNT];
+static struct transfer transfers[PEER_COUNT + 1];
+static struct waiting waiting[PEER_COUNT + 1];
 
-void peers_meet(const struct binding *binding, const uint8_t plan[32], uint64_t start)
+void peers_meet(const struct binding *binding, uint64_t start)
 {
     int64_t now = clock_monotonic_ms();
-    struct hello hello = {.plan = plan, .binding = binding, .start = start};
     struct deadline deadline = clock_deadline(now, binding->connect_ms, "connect-deadline");
-    peers.plan = plan;
-    peers.epoch = binding->epoch;
+    struct hello hello;
+    hello_begin(&hello, binding, start);
+    frame_begin(&peers.frame, binding->plan, binding->epoch);
     peers.round_ms = binding->round_ms;
 #if ROLE_INDEX == 0
-    meeting_gather(peers.sockets, &hello, deadline);
+    meeting_gather(peers.sockets, &binding->endpoint, &hello, deadline);
 #else
-    peers.sockets[0] = meeting_join(&hello, deadline);
+    peers.sockets[0] = meeting_join(&binding->endpoint, &hello, deadline);
     /* The root may wait for a later role until its own connect deadline; the first round begins after that. */
     peers.patience_from_ms = now + (int64_t)binding->connect_ms;
 #endif
@@ -36,18 +35,16 @@ void peers_meet(const struct binding *binding, const uint8_t plan[32], uint64_t 
 static void prepare(bool sending, uint32_t kind, uint64_t round, void *payloads, uint64_t length)
 {
     for (uint32_t i = 0; i < PEER_COUNT; i++) {
-        uint32_t peer = IS_ROOT ? i + 1 : 0;
         struct transfer *transfer = transfers + i;
         transfer->socket = peers.sockets[i];
         transfer->sending = sending;
-        transfer->frame = (struct frame){.plan = peers.plan,
-                                         .epoch = peers.epoch,
-                                         .round = round,
-                                         .sender = sending ? ROLE_INDEX : peer,
-                                         .kind = kind,
-                                         .length = length};
+        transfer->frame = peers.frame;
+        transfer->frame.round = round;
+        transfer->frame.sender = sending ? ROLE_INDEX : IS_ROOT ? i + 1 : 0;
+        transfer->frame.kind = kind;
+        transfer->frame.length = length;
         transfer->payload = (uint8_t *)payloads + (sending ? 0 : i * length);
-        exchange_begin(transfer);
+        transfer->done = 0;
     }
 }
 

@@ -16,7 +16,7 @@
 #define HAS_PEERS (ROLE_COUNT > 1u)
 
 /* Finds every peer and crosses hellos with it. Refuses `connect-deadline`, `port-in-use`, and by frame label. */
-void peers_meet(const struct binding *binding, const uint8_t plan[32], uint64_t start);
+void peers_meet(const struct binding *binding, uint64_t start);
 
 /* To every peer the same `length` bytes; from every peer `length` bytes, peer i's at `payloads + i * length`.
  * Refuses `peer-lost`, `round-deadline`, and by frame label. */

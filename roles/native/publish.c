@@ -10,7 +10,11 @@
 
 #define FOLDER "checkpoint"
 
-enum { PATH_BYTES = sizeof FOLDER + NAME_BYTES + 8 };
+#define SHARD_NAME "%u." ROLE_NAME ".safetensors"
+
+_Static_assert(sizeof ROLE_NAME + 40 <= NAME_BYTES, "a shard is named for its owner");
+
+enum { PATH_BYTES = sizeof FOLDER + NAME_BYTES };
 
 /* What an owner tells the root. */
 struct published {
@@ -49,28 +53,19 @@ static void undo(const char *label)
 #endif
 }
 
-static void name(char path[PATH_BYTES], uint64_t version, const char *owner, const char *ending)
+/* Creates the temporary file that `form` names for the version. */
+static int begin(const char *form)
 {
-    struct text text = {path, PATH_BYTES, 0};
-    text_put(&text, FOLDER "/");
-    text_put_number(&text, version);
-    text_put(&text, owner);
-    text_put(&text, ending);
-    text_put_zero(&text);
-}
-
-static int begin(uint64_t version, const char *owner, const char *ending)
-{
-    name(open.temporary, version, owner, ending);
+    text_name(open.temporary, form, open.version);
     open.has_temporary = true;
     return files_create(open.temporary);
 }
 
-static void write_shard(uint64_t version, struct published *own)
+static void write_shard(struct published *own)
 {
-    struct text header = checkpoint_header(OWN_REGIONS, version);
+    struct text header = checkpoint_header(OWN_REGIONS, open.version);
     struct sha256 hash;
-    int file = begin(version, "." ROLE_NAME, ".safetensors.tmp");
+    int file = begin(FOLDER "/" SHARD_NAME ".tmp");
     files_write(file, header.bytes, header.used);
     sha256_begin(&hash);
     sha256_add(&hash, header.bytes, header.used);
@@ -82,7 +77,7 @@ static void write_shard(uint64_t version, struct published *own)
     }
     sha256_end(&hash, own->shard);
     own->size = header.used + checkpoint_words(OWN_REGIONS) * sizeof(double);
-    name(open.shard, version, "." ROLE_NAME, ".safetensors");
+    text_name(open.shard, FOLDER "/" SHARD_NAME, open.version);
     open.has_shard = true;
     files_publish(file, open.temporary, open.shard, FOLDER);
     open.has_temporary = false;
@@ -90,68 +85,40 @@ static void write_shard(uint64_t version, struct published *own)
 
 #if ROLE_INDEX == 0
 
-static void put_shard(struct text *text, uint64_t version, uint32_t role, const struct published *published)
+static void put_shard(struct text *text, uint32_t role, const struct published *published)
 {
     const char *between = "";
-    text_put(text, "{\"file\":\"");
-    text_put_number(text, version);
-    text_put(text, ".");
-    text_put(text, ROLE_NAMES[role]);
-    text_put(text, ".safetensors\",\"regions\":[");
+    char file[NAME_BYTES];
+    text_name(file, "%u.%n.safetensors", open.version, ROLE_NAMES[role]);
+    text_put(text, MANIFEST_SHARD_HEAD, file);
     for (uint32_t field = 0; field < FIELD_COUNT; field++) {
         const struct region *region = &REGIONS[role][field];
         if (region->count == 0)
             continue;
         text_put(text, between);
-        text_put(text, "{\"count\":");
-        text_put_number(text, region->count);
-        text_put(text, ",\"field\":\"");
-        text_put(text, FIELDS[field].name);
-        text_put(text, "\",\"first\":");
-        text_put_number(text, region->first);
-        text_put(text, "}");
+        text_put(text, MANIFEST_REGION, region->count, FIELDS[field].name, region->first);
         between = ",";
     }
-    text_put(text, "],\"sha256\":\"");
-    text_put_hex(text, published->shard, 32);
-    text_put(text, "\",\"size\":");
-    text_put_number(text, published->size);
-    text_put(text, "}");
+    text_put(text, MANIFEST_SHARD_TAIL, published->shard, published->size);
 }
 
-static struct text manifest_of(const struct binding *binding, uint64_t version, const struct published *published)
+static struct text manifest_of(const struct binding *binding, const struct published *published)
 {
     struct text text = {checkpoint_manifest, sizeof checkpoint_manifest, 0};
     const char *between = "";
-    text_put(&text, "{\"capture\":{\"epoch\":");
-    text_put_number(&text, binding->epoch);
-    text_put(&text, ",\"owners\":[");
+    text_put(&text, MANIFEST_HEAD, binding->epoch);
     for (uint32_t role = 0; role < ROLE_COUNT; role++) {
-        text_put(&text, role == 0 ? "\"" : ",\"");
-        text_put(&text, ROLE_NAMES[role]);
-        text_put(&text, "\"");
+        text_put(&text, role == 0 ? MANIFEST_OWNER : "," MANIFEST_OWNER, ROLE_NAMES[role]);
     }
-    text_put(&text, "],\"plan\":\"");
-    text_put_hex(&text, plan_digest, 32);
-    text_put(&text, "\",\"run\":\"");
-    text_put_hex(&text, binding->run, RUN_ID_BYTES);
-    text_put(&text, "\",\"time_ms\":");
-    text_put_number(&text, (uint64_t)clock_wall_ms());
-    text_put(&text, "},\"schema\":\"orch-checkpoint/v1\",\"shards\":[");
+    text_put(&text, MANIFEST_SHARDS, plan_digest, binding->run, (uint64_t)clock_wall_ms());
     for (uint32_t role = 0; role < ROLE_COUNT; role++) {
         if (published[role].size == 0)
             continue;
         text_put(&text, between);
-        put_shard(&text, version, role, published + role);
+        put_shard(&text, role, published + role);
         between = ",";
     }
-    text_put(&text, "],\"state\":\"");
-    text_put_hex(&text, published[0].state, 32);
-    text_put(&text, "\",\"system\":\"");
-    text_put_hex(&text, system_digest, 32);
-    text_put(&text, "\",\"version\":");
-    text_put_number(&text, version);
-    text_put(&text, "}");
+    text_put(&text, MANIFEST_TAIL, published[0].state, system_digest, open.version);
     return text;
 }
 
@@ -165,10 +132,10 @@ static void commit(const struct binding *binding, uint64_t version, struct publi
     for (uint32_t role = 1; role < ROLE_COUNT; role++)
         if (memcmp(published[role].state, own->state, 32) != 0)
             refuse("replica-divergence");
-    struct text text = manifest_of(binding, version, published);
-    int file = begin(version, "", ".manifest.json.tmp");
+    struct text text = manifest_of(binding, published);
+    int file = begin(FOLDER "/%u.manifest.json.tmp");
     files_write(file, text.bytes, text.used);
-    name(manifest, version, "", ".manifest.json");
+    text_name(manifest, FOLDER "/%u.manifest.json", version);
     files_publish(file, open.temporary, manifest, FOLDER);
     refuse_undo = NULL;
     if (HAS_PEERS) {
@@ -205,6 +172,6 @@ void publish(const struct binding *binding, uint64_t version)
     files_make_folder(FOLDER);
     learner_digest(own.state);
     if (checkpoint_words(OWN_REGIONS) > 0)
-        write_shard(version, &own);
+        write_shard(&own);
     commit(binding, version, &own);
 }

@@ -35,7 +35,7 @@ static size_t read_manifest(const uint8_t bound[32])
     int file = files_open("restore/manifest.json", &size);
     if (file < 0)
         refuse("checkpoint-missing");
-    if (size > sizeof checkpoint_manifest || !files_read(file, checkpoint_manifest, size))
+    if (size > MANIFEST_BYTES || !files_read(file, checkpoint_manifest, size))
         refuse("checkpoint-manifest");
     system_close(file);
     sha256_of(checkpoint_manifest, size, digest);
@@ -44,94 +44,67 @@ static size_t read_manifest(const uint8_t bound[32])
     return size;
 }
 
-static uint32_t scan_field(struct scan *scan)
+static uint32_t field_named(const char *name)
 {
-    char name[NAME_BYTES];
-    scan_name(scan, name, sizeof name);
-    for (uint32_t field = 0; field < FIELD_COUNT; field++) {
+    uint32_t field = 0;
+    for (; field < FIELD_COUNT; field++) {
         const char *own = FIELDS[field].name;
         size_t i = 0;
         while (own[i] != 0 && own[i] == name[i])
             i++;
         if (own[i] == name[i])
-            return field;
+            break;
     }
-    return FIELD_COUNT;
+    return field;
 }
 
-/* Regions stand in field order, one a field. A field that this system has not, or words beyond a field, are no
- * cover of it. */
+/* Regions stand in field order, one a field. One of a field that this system has not, or beyond its end, is left
+ * out here, and then missed in the cover. */
 static void scan_regions(struct scan *scan, struct region regions[FIELD_COUNT])
 {
     uint32_t next = 0;
     memset(regions, 0, FIELD_COUNT * sizeof *regions);
     do {
+        char name[NAME_BYTES];
         struct region region;
-        scan_literal(scan, "{\"count\":");
-        region.count = scan_number(scan);
-        scan_literal(scan, ",\"field\":");
-        uint32_t field = scan_field(scan);
-        scan_literal(scan, ",\"first\":");
-        region.first = scan_number(scan);
-        scan_literal(scan, "}");
+        scan_form(scan, MANIFEST_REGION, &region.count, name, &region.first);
+        uint32_t field = field_named(name);
         if (scan->failed || field < next || region.count == 0) {
             scan->failed = true;
-            return;
-        }
-        if (field == FIELD_COUNT || region.first + region.count > FIELDS[field].size)
-            region.count = field = 0; /* left out, so found missing by the cover */
-        else
-            next = field + 1;
-        if (region.count > 0)
+        } else if (field < FIELD_COUNT && region.first + region.count <= FIELDS[field].size) {
             regions[field] = region;
+            next = field + 1;
+        }
     } while (scan_has(scan, ','));
 }
 
 static void scan_shard(struct scan *scan, struct shard *shard)
 {
     memcpy(shard->path, "restore/", FOLDER_BYTES);
-    scan_literal(scan, "{\"file\":");
-    scan_name(scan, shard->path + FOLDER_BYTES, NAME_BYTES);
-    scan_literal(scan, ",\"regions\":[");
+    scan_form(scan, MANIFEST_SHARD_HEAD, shard->path + FOLDER_BYTES);
     scan_regions(scan, shard->regions);
-    scan_literal(scan, "],\"sha256\":\"");
-    scan_hex(scan, shard->digest, 32);
-    scan_literal(scan, "\",\"size\":");
-    shard->size = scan_number(scan);
-    scan_literal(scan, "}");
+    scan_form(scan, MANIFEST_SHARD_TAIL, shard->digest, &shard->size);
 }
 
 static void scan_manifest(struct manifest *manifest, size_t size)
 {
-    struct scan scan = {checkpoint_manifest, checkpoint_manifest + size, false};
+    struct scan scan = {checkpoint_manifest, false};
     struct shard shard;
     char owner[NAME_BYTES];
-    uint8_t skipped[32];
-    scan_literal(&scan, "{\"capture\":{\"epoch\":");
-    manifest->epoch = scan_number(&scan);
-    scan_literal(&scan, ",\"owners\":[");
+    uint8_t plan[32];
+    uint8_t run[RUN_ID_BYTES];
+    uint64_t time_ms;
+    scan_form(&scan, MANIFEST_HEAD, &manifest->epoch);
     do
-        scan_name(&scan, owner, sizeof owner);
+        scan_form(&scan, MANIFEST_OWNER, owner);
     while (scan_has(&scan, ','));
-    scan_literal(&scan, "],\"plan\":\"");
-    scan_hex(&scan, skipped, 32);
-    scan_literal(&scan, "\",\"run\":\"");
-    scan_hex(&scan, skipped, RUN_ID_BYTES);
-    scan_literal(&scan, "\",\"time_ms\":");
-    (void)scan_number(&scan);
-    scan_literal(&scan, "},\"schema\":\"orch-checkpoint/v1\",\"shards\":[");
+    scan_form(&scan, MANIFEST_SHARDS, plan, run, &time_ms);
     manifest->shards = scan;
     do
         scan_shard(&scan, &shard);
     while (scan_has(&scan, ','));
-    scan_literal(&scan, "],\"state\":\"");
-    scan_hex(&scan, manifest->state, 32);
-    scan_literal(&scan, "\",\"system\":\"");
-    scan_hex(&scan, manifest->system, 32);
-    scan_literal(&scan, "\",\"version\":");
-    manifest->version = scan_number(&scan);
-    scan_literal(&scan, "}");
-    if (scan.failed || scan.at != scan.end)
+    scan_form(&scan, MANIFEST_TAIL, manifest->state, manifest->system, &manifest->version);
+    if (scan.failed || scan.at != checkpoint_manifest + size)
         refuse("checkpoint-manifest");
 }
 

@@ -34,16 +34,11 @@ static void combine(uint64_t round, double words[COMBINED_WORDS])
 
 static void note_progress(int file, uint64_t version, const double total[COMBINED_WORDS])
 {
-    char line[20 + 1 + 64 + 1 + 16 + 1];
+    char line[20 + 1 + 64 + 1 + 16 + 2];
     struct text text = {line, sizeof line, 0};
     uint8_t digest[SHA256_BYTES];
     learner_digest(digest);
-    text_put_number(&text, version);
-    text_put(&text, " ");
-    text_put_hex(&text, digest, sizeof digest);
-    text_put(&text, " ");
-    text_put_bits(&text, total[MEAN_WORDS + LOSS_RESULT]);
-    text_put(&text, "\n");
+    text_put(&text, "%u %h %b\n", version, digest, learner_bits(total[MEAN_WORDS + LOSS_RESULT]));
     files_write(file, line, text.used);
 }
 

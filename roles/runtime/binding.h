@@ -1,13 +1,7 @@
-/* One deployment of the program, in 512 bytes of its own image that are filled in after linking.
- *
- *   0 magic "ORCHBND1"   8 version u32   12 mode u32   16 resume u32   20 zero u32   24 plan   56 sample digest
- *   88 manifest digest (zero: not bound)   120 run id   136 epoch   144 target version   152 publish at
- *   160 hold after   168 connect ms   176 round ms   184 run ms   192 family u32   196 port u32   200 address
- *   216 zero   480 SHA-256 of the 480 bytes before */
+/* One deployment of the program, in 512 bytes of its own image that are filled in after linking. */
 #ifndef BINDING_H
 #define BINDING_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "net.h"
@@ -16,20 +10,30 @@ enum { BINDING_BYTES = 512, RUN_ID_BYTES = 16 };
 
 enum mode { MODE_TRAIN = 0, MODE_EVALUATE = 1 };
 
+/* As it lies in the file: little-endian, without gaps. */
 struct binding {
+    char magic[8];
+    uint32_t version;
     uint32_t mode;
-    bool resume;
+    uint32_t resume;
+    uint32_t zero;
+    uint8_t plan[32];
     uint8_t samples_digest[32];
-    uint8_t manifest_digest[32];
+    uint8_t manifest_digest[32]; /* of the checkpoint to begin from; zero: any */
     uint8_t run[RUN_ID_BYTES];
     uint64_t epoch;
     uint64_t target;
-    uint64_t publish_at; /* 0: at the target alone */
+    uint64_t publish_at; /* besides the target; 0: nowhere */
+    uint64_t hold_after; /* reserved */
     uint64_t connect_ms;
     uint64_t round_ms;
     uint64_t run_ms;
     struct endpoint endpoint; /* the root listens there, the others dial it */
+    uint8_t reserved[264];
+    uint8_t digest[32]; /* SHA-256 of all bytes before */
 };
+
+_Static_assert(sizeof(struct binding) == BINDING_BYTES, "bindings have no gaps");
 
 /* Reads this program's binding. Refuses `binding` if it is not whole, or for another plan. */
 void binding_read(struct binding *binding, const uint8_t plan[32]);

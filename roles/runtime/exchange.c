@@ -7,13 +7,6 @@
  * going to sleep. */
 enum { LOOKS_BEFORE_SLEEP = 200 };
 
-void exchange_begin(struct transfer *transfer)
-{
-    transfer->done = 0;
-    if (transfer->sending)
-        frame_write(transfer->header, &transfer->frame);
-}
-
 bool exchange_is_done(const struct transfer *transfer)
 {
     return transfer->done == FRAME_BYTES + transfer->frame.length;
@@ -25,8 +18,9 @@ bool exchange_move(struct transfer *transfer, bool *lost)
     size_t count = 0;
     size_t before = transfer->done;
     size_t into = before > FRAME_BYTES ? before - FRAME_BYTES : 0;
+    uint8_t *header = (uint8_t *)(transfer->sending ? &transfer->frame : &transfer->received);
     if (before < FRAME_BYTES)
-        pieces[count++] = (struct span){transfer->header + before, FRAME_BYTES - before};
+        pieces[count++] = (struct span){header + before, FRAME_BYTES - before};
     if (transfer->frame.length > 0)
         pieces[count++] = (struct span){(uint8_t *)transfer->payload + into, transfer->frame.length - into};
     long moved = net_move(transfer->socket, transfer->sending, pieces, count);
@@ -36,7 +30,7 @@ bool exchange_move(struct transfer *transfer, bool *lost)
     }
     transfer->done += (size_t)moved;
     if (!transfer->sending && before < FRAME_BYTES && transfer->done >= FRAME_BYTES) {
-        const char *fault = frame_fault(transfer->header, &transfer->frame);
+        const char *fault = frame_fault(&transfer->received, &transfer->frame);
         if (fault)
             refuse(fault);
     }

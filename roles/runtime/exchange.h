@@ -19,10 +19,8 @@ struct transfer {
     struct frame frame; /* what is sent, or the only frame that may be received */
     void *payload;      /* frame.length bytes; only read from when sending */
     size_t done;        /* bytes moved, header included */
-    uint8_t header[FRAME_BYTES];
+    struct frame received;
 };
-
-void exchange_begin(struct transfer *transfer);
 
 /* Moves what can be moved now; true if anything was. Sets `lost` if the peer is gone. Refuses a wrong header. */
 bool exchange_move(struct transfer *transfer, bool *lost);

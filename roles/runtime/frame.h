@@ -1,7 +1,4 @@
-/* The header of everything that one role says to another: 96 bytes, little-endian.
- *
- *   0 magic "ORCHFRM1"   8 plan digest   40 epoch u64   48 round u64   56 sender u32   60 kind u32
- *   64 payload length u64   72 zero to the end
+/* The header of everything that one role says to another.
  *
  * A header is checked against the one frame that may come next, before a byte of its payload is used. */
 #ifndef FRAME_H
@@ -11,8 +8,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { FRAME_BYTES = 96 };
-
 enum frame_kind {
     FRAME_HELLO = 1,
     FRAME_CONTRIBUTION = 2,
@@ -21,24 +16,29 @@ enum frame_kind {
     FRAME_COMMITTED = 5,
 };
 
+/* As it lies on the wire: little-endian, without gaps. */
 struct frame {
-    const uint8_t *plan; /* 32 bytes */
+    char magic[8];
+    uint8_t plan[32];
     uint64_t epoch;
     uint64_t round;
     uint32_t sender;
     uint32_t kind;
-    uint64_t length;
+    uint64_t length; /* of the payload */
+    uint8_t zero[24];
 };
 
-void frame_write(uint8_t bytes[FRAME_BYTES], const struct frame *frame);
+enum { FRAME_BYTES = 96 };
+
+_Static_assert(sizeof(struct frame) == FRAME_BYTES, "frames have no gaps");
+
+/* A header with everything set that is the same in all frames of a run. */
+void frame_begin(struct frame *frame, const uint8_t plan[32], uint64_t epoch);
 
 /* The label of what is wrong with a header, or NULL. */
-const char *frame_fault(const uint8_t bytes[FRAME_BYTES], const struct frame *expected);
+const char *frame_fault(const struct frame *frame, const struct frame *expected);
 
 /* Whether the first `size` bytes of something could begin a frame. */
-bool frame_may_begin(const uint8_t *bytes, size_t size);
-
-uint32_t frame_sender(const uint8_t bytes[FRAME_BYTES]);
-uint64_t frame_length(const uint8_t bytes[FRAME_BYTES]);
+bool frame_may_begin(const void *bytes, size_t size);
 
 #endif

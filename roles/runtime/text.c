@@ -1,6 +1,7 @@
 #include "text.h"
 
-#include "memory.h"
+#include <stdarg.h>
+
 #include "refuse.h"
 
 static void put(struct text *text, char letter)
@@ -10,13 +11,7 @@ static void put(struct text *text, char letter)
     text->bytes[text->used++] = letter;
 }
 
-void text_put(struct text *text, const char *string)
-{
-    while (*string != 0)
-        put(text, *string++);
-}
-
-void text_put_number(struct text *text, uint64_t number)
+static void put_number(struct text *text, uint64_t number)
 {
     char digits[20];
     size_t count = 0;
@@ -27,47 +22,62 @@ void text_put_number(struct text *text, uint64_t number)
         put(text, digits[--count]);
 }
 
-void text_put_hex(struct text *text, const uint8_t *bytes, size_t size)
+static void put_hex(struct text *text, const uint8_t *bytes, size_t size)
 {
-    static const char digits[16] = {'0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f'};
-    for (size_t i = 0; i < size; i++) {
-        put(text, digits[bytes[i] >> 4]);
-        put(text, digits[bytes[i] & 15]);
+    for (size_t i = 0; i < 2 * size; i++) {
+        unsigned digit = bytes[i / 2] >> (i % 2 == 0 ? 4 : 0) & 15;
+        put(text, (char)(digit < 10 ? '0' + digit : 'a' - 10 + digit));
     }
 }
 
-void text_put_bits(struct text *text, double word)
+static void put_name(struct text *text, const char *name)
 {
-    uint64_t bits;
-    memcpy(&bits, &word, sizeof bits);
-    bits = __builtin_bswap64(bits);
-    text_put_hex(text, (const uint8_t *)&bits, sizeof bits);
+    while (*name != 0)
+        put(text, *name++);
 }
 
-void text_put_zero(struct text *text)
+void text_put(struct text *text, const char *form, ...)
 {
+    va_list values;
+    va_start(values, form);
+    for (; *form != 0; form++) {
+        if (*form != '%') {
+            put(text, *form);
+            continue;
+        }
+        switch (*++form) {
+        case 'u':
+            put_number(text, va_arg(values, uint64_t));
+            break;
+        case 'b': {
+            uint64_t bits = __builtin_bswap64(va_arg(values, uint64_t));
+            put_hex(text, (const uint8_t *)&bits, sizeof bits);
+            break;
+        }
+        case 'n':
+            put_name(text, va_arg(values, const char *));
+            break;
+        default:
+            put_hex(text, va_arg(values, const uint8_t *), *form == 'h' ? 32 : 16);
+        }
+    }
+    va_end(values);
+    /* Always a C string, of which the end is not counted. */
     put(text, 0);
     text->used--;
 }
 
-static char peek(const struct scan *scan)
+static void fail(struct scan *scan)
 {
-    return scan->failed || scan->at == scan->end ? 0 : *scan->at;
+    scan->at = "";
+    scan->failed = true;
 }
 
 bool scan_has(struct scan *scan, char next)
 {
-    if (next == 0 || peek(scan) != next)
-        return false;
-    scan->at++;
-    return true;
-}
-
-void scan_literal(struct scan *scan, const char *literal)
-{
-    while (*literal != 0)
-        if (!scan_has(scan, *literal++))
-            scan->failed = true;
+    bool has = *scan->at == next;
+    scan->at += has;
+    return has;
 }
 
 static bool is_digit(char letter)
@@ -75,38 +85,27 @@ static bool is_digit(char letter)
     return letter >= '0' && letter <= '9';
 }
 
-uint64_t scan_number(struct scan *scan)
+static uint64_t scan_number(struct scan *scan)
 {
+    const char *first = scan->at;
     uint64_t number = 0;
-    bool leading_zero = peek(scan) == '0';
-    if (!is_digit(peek(scan)))
-        scan->failed = true;
-    while (is_digit(peek(scan))) {
+    while (is_digit(*scan->at) && number >> 53 == 0)
         number = number * 10 + (uint64_t)(*scan->at++ - '0');
-        if (number >> 53 != 0)
-            scan->failed = true;
-    }
-    if (leading_zero && number != 0)
-        scan->failed = true;
+    if (scan->at == first || number >> 53 != 0 || (*first == '0' && scan->at != first + 1))
+        fail(scan);
     return number;
 }
 
-static unsigned nibble(struct scan *scan)
+static void scan_hex(struct scan *scan, uint8_t *bytes, size_t size)
 {
-    char letter = peek(scan);
-    if (!is_digit(letter) && !(letter >= 'a' && letter <= 'f')) {
-        scan->failed = true;
-        return 0;
-    }
-    scan->at++;
-    return (unsigned)(is_digit(letter) ? letter - '0' : letter - 'a' + 10);
-}
-
-void scan_hex(struct scan *scan, uint8_t *bytes, size_t size)
-{
-    for (size_t i = 0; i < size; i++) {
-        unsigned high = nibble(scan);
-        bytes[i] = (uint8_t)(high << 4 | nibble(scan));
+    for (size_t i = 0; i < 2 * size; i++) {
+        char letter = *scan->at;
+        if (!is_digit(letter) && !(letter >= 'a' && letter <= 'f')) {
+            fail(scan);
+            return;
+        }
+        scan->at++;
+        bytes[i / 2] = (uint8_t)(bytes[i / 2] << 4 | (is_digit(letter) ? letter - '0' : letter - 'a' + 10));
     }
 }
 
@@ -116,21 +115,36 @@ static bool is_name(char letter)
     return is_digit(letter) || (folded >= 'a' && folded <= 'z') || letter == '_' || letter == '-' || letter == '.';
 }
 
-void scan_name(struct scan *scan, char *name, size_t size)
+static void scan_name(struct scan *scan, char *name)
 {
     size_t used = 0;
-    scan_literal(scan, "\"");
-    if (peek(scan) == '.')
-        scan->failed = true;
-    while (is_name(peek(scan))) {
-        if (used + 1 == size) {
-            scan->failed = true;
-            break;
-        }
+    while (is_name(*scan->at) && used < NAME_BYTES - 1)
         name[used++] = *scan->at++;
-    }
     name[used] = 0;
-    if (used == 0)
-        scan->failed = true;
-    scan_literal(scan, "\"");
+    if (used == 0 || name[0] == '.')
+        fail(scan);
+}
+
+void scan_form(struct scan *scan, const char *form, ...)
+{
+    va_list values;
+    va_start(values, form);
+    for (; *form != 0; form++) {
+        if (*form != '%') {
+            if (!scan_has(scan, *form))
+                fail(scan);
+            continue;
+        }
+        switch (*++form) {
+        case 'u':
+            *va_arg(values, uint64_t *) = scan_number(scan);
+            break;
+        case 'n':
+            scan_name(scan, va_arg(values, char *));
+            break;
+        default:
+            scan_hex(scan, va_arg(values, uint8_t *), *form == 'h' ? 32 : 16);
+        }
+    }
+    va_end(values);
 }

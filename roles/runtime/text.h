@@ -1,7 +1,12 @@
-/* Text written into a fixed buffer, and text read back by a strict scanner.
+/* Text written into a fixed buffer by a form, and text read back by the same form.
  *
- * The scanner knows canonical JSON of a known shape only: the caller says the very bytes that must come next.
- * A document has one canonical form, so nothing that another program of ours wrote is refused by it. */
+ * A form is what stands in the text, byte for byte, but for:
+ *   %u a number (uint64_t; read: uint64_t *)            %h 32 bytes as hexadecimal (uint8_t *)
+ *   %n a name (char *; read: char[NAME_BYTES])           %r 16 bytes as hexadecimal (uint8_t *)
+ *   %b 64 bits as 16 hexadecimal digits, the highest first (uint64_t; written only)
+ *
+ * The reader knows canonical JSON of a known shape only. A document has one canonical form, so nothing that
+ * another program of ours wrote is refused by it, and nothing else is accepted. */
 #ifndef TEXT_H
 #define TEXT_H
 
@@ -9,31 +14,32 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Room for a name and its end: what a file system takes. */
+enum { NAME_BYTES = 256 };
+
 struct text {
     char *bytes;
     size_t size;
     size_t used;
 };
 
-/* Each refuses `write-failed` where the buffer is full: buffers are sized by the plan, so none ever is. */
-void text_put(struct text *text, const char *string);
-void text_put_number(struct text *text, uint64_t number);
-void text_put_hex(struct text *text, const uint8_t *bytes, size_t size);
-void text_put_bits(struct text *text, double word); /* 16 digits, most significant first */
-void text_put_zero(struct text *text);              /* the terminator of a C string, not counted in used */
+/* Refuses `write-failed` where the buffer is full: buffers are sized by the plan, so none ever is. */
+void text_put(struct text *text, const char *form, ...);
 
+/* A C string of the form in a buffer of its own. */
+#define text_name(buffer, ...) text_put(&(struct text){(buffer), sizeof(buffer), 0}, __VA_ARGS__)
+
+/* What is read ends in a zero byte, and moves to an empty text once it has failed. */
 struct scan {
     const char *at;
-    const char *end;
     bool failed;
 };
 
-/* Each leaves the scan failed, for good, if what stands there is something else. */
-void scan_literal(struct scan *scan, const char *literal);
-bool scan_has(struct scan *scan, char next); /* takes it if it stands there */
-uint64_t scan_number(struct scan *scan);     /* decimal, no leading zero, below 2^53 */
-void scan_hex(struct scan *scan, uint8_t *bytes, size_t size);
-/* A quoted name of [A-Za-z0-9_.-], not beginning with a dot; terminated; 1 to size - 1 characters. */
-void scan_name(struct scan *scan, char *name, size_t size);
+/* Leaves the scan failed, for good, if what stands there is not of the form. Numbers are below 2^53 and have no
+ * leading zero; names are of [A-Za-z0-9_.-] and do not begin with a dot. */
+void scan_form(struct scan *scan, const char *form, ...);
+
+/* Takes `next` if it stands there. */
+bool scan_has(struct scan *scan, char next);
 
 #endif
