@@ -31,7 +31,7 @@ def open_regular(path: Path | str) -> int:
         # O_NONBLOCK: opening a fifo that nobody writes to would wait for ever.
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
-        if error.errno in {errno.ELOOP, errno.EMLINK, errno.ENXIO}:
+        if error.errno in {errno.ELOOP, errno.EMLINK, errno.ENXIO, errno.EOPNOTSUPP}:
             raise NotRegularError(error.errno, "not a regular file", str(path)) from error
         raise
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):

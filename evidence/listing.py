@@ -172,7 +172,7 @@ def read_sums(data: bytes) -> dict[str, str]:
         FormatError: any line is not exactly as `sums_text` writes it, or out of byte order, or repeated.
     """
     sums = dict(_sums_lines(data))
-    if data.count(b"\n") != len(sums) or not data.endswith(b"\n"):
+    if data.count(b"\n") != len(sums):
         raise FormatError("a name is repeated, or the last line is incomplete")
     _check_order(list(sums))
     return sums

@@ -121,13 +121,12 @@ def _names(
     if qualification and sums is not None:
         for name in sorted(sums.keys() ^ {*qualification.files, QUALIFICATION}):
             yield from _disagree(QUALIFICATION, SUMS, f"only one of them lists {name}")
-    faulty = {problem.name for problem in found.problems}
     for name in listed - found.sizes.keys() - {QUALIFICATION}:
         yield Problem(name, Kind.MISSING, "listed, but there is no such file")
     for name in found.sizes:
         if name.startswith(f"{ATTESTATIONS}/"):
             yield Problem(name, Kind.ATTESTATION, "no kind of attestation is known that could verify this")
-        elif name not in listed and name not in KNOWN_VIEWS and name != SUMS and name not in faulty:
+        elif name not in listed and name not in KNOWN_VIEWS and name != SUMS:
             yield Problem(name, Kind.EXTRA, "no listing holds it")
 
 

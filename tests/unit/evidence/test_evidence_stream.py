@@ -7,12 +7,14 @@ import signal
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evidence.canonical import dumps
 from evidence.digest import sha256_bytes, sha256_file
 from evidence.event import GENESIS, Event, EventError, parse
 from evidence.stream import SEALED, TORN, Stream, StreamError, TornError, read
@@ -137,14 +139,15 @@ def test_another_writer_is_noticed(path):
 
 
 @pytest.mark.parametrize("error", [OSError("no space"), KeyboardInterrupt()])
-def test_an_append_that_fails_on_its_way_to_the_disk_is_undone(path, monkeypatch, error):
+@pytest.mark.parametrize("where", ["os.fsync", "evidence.stream.sha256_bytes"])
+def test_an_append_that_fails_or_is_interrupted_after_writing_is_undone(path, monkeypatch, where, error):
     def fail(_):
         raise error
 
     with Stream.create(path, RUN) as stream:
         stream.append("orch.x", "x", {})
         with monkeypatch.context() as patch:
-            patch.setattr(os, "fsync", fail)
+            patch.setattr(where, fail)
             with pytest.raises(type(error)):
                 stream.append("orch.y", "y", {})
         assert len(stream.events) == stream.records == 1
@@ -230,6 +233,13 @@ def test_only_a_regular_file_is_a_stream(path, make):
         read(path)
     with pytest.raises(OSError, match=r"regular file|directory|symbolic"):
         Stream.reopen(path, RUN)
+
+
+def test_a_missing_number_is_noticed_though_the_hashes_chain(path):
+    first, second = write(path, 2)
+    path.write_bytes(first.line() + b"\n" + replace(second, sequence=3).line() + b"\n")
+    with pytest.raises(StreamError, match="line 2: breaks the chain"):
+        read(path)
 
 
 # --- torn tails
@@ -354,3 +364,37 @@ def test_a_line_reads_back_as_its_event(event):
 def test_other_bytes_are_no_event(data):
     with pytest.raises(EventError):
         parse(data)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"prevhash": "x"},
+        {"prevhash": GENESIS + "0"},
+        {"time": "yesterday"},
+        {"time": "2026-11-29T09:00:00Z"},
+        {"monotonicns": "-1"},
+        {"monotonicns": 1},
+        {"sequence": "01"},
+        {"sequence": 1},
+        {"sequence": "1" * 5000},
+        {"id": "2"},
+        {"specversion": "1.1"},
+        {"source": ""},
+        {"subject": ""},
+        {"subject": 5},
+        {"type": "x"},
+        {"data": []},
+        {"data": {"a": 2**53}},
+        {"more": "x"},
+    ],
+)
+def test_an_attribute_that_breaks_its_rule_makes_no_event(path, change):
+    value = json.loads(write(path, 1)[0].line())
+    line = json.dumps({**value, **change}, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+    with pytest.raises(EventError):
+        parse(line)
+    for name in change.keys() & value.keys():
+        del value[name]
+        with pytest.raises(EventError):
+            parse(dumps(value))

@@ -298,6 +298,35 @@ def test_a_bundle_forged_whole_is_told_by_the_seal_or_the_head(bundle):
     assert kinds(bundle, head=head) == {(STREAM, Kind.HEAD)}
 
 
+@pytest.mark.parametrize(
+    ("change", "what"),
+    [
+        ({"files": 6}, "number of files"),
+        ({"files": True}, "number of files"),
+        ({"listing": GENESIS}, "listing of files"),
+        ({"verdict": "fail"}, "verdict"),
+        ({"qualification": {}}, "qualification"),
+    ],
+)
+def test_a_sealing_record_of_another_hand_contradicts_the_qualification(bundle, change, what):
+    """The stream, its digests and its head are all consistent; only what the record says is not."""
+    *events, record = read(bundle / STREAM)
+    (bundle / STREAM).unlink()
+    with Stream.create(bundle / STREAM, record.source) as stream:
+        for event in events:
+            stream.append(event.type, event.subject, event.data)
+        stream.append(record.type, record.subject, {**record.data, **change})
+    resum(bundle, STREAM)
+
+    def follow(value):
+        value["files"][-1].update(sha256=sha256_file(bundle / STREAM), size=(bundle / STREAM).stat().st_size)
+        value["stream"]["head"] = stream.head
+
+    requalify(bundle, follow)
+    assert kinds(bundle) == {(STREAM, Kind.DISAGREES), (QUALIFICATION, Kind.DISAGREES)}
+    assert {problem.message.partition(": ")[2] for problem in verify(bundle)} == {f"on the {what}"}
+
+
 # --- documents that an adversary wrote
 
 
@@ -404,9 +433,13 @@ def test_sums_that_list_themselves(bundle):
 
 
 def test_files_of_any_size_are_told_without_reading_them(bundle):
-    for name in FILES:
-        with (bundle / name).open("ab") as file:
-            file.truncate(1 << 40)
+    content = set(FILES) - {SUMS, QUALIFICATION, STREAM}
+    for names in (content, {SUMS, QUALIFICATION, STREAM}):
+        for name in names:
+            with (bundle / name).open("ab") as file:
+                file.truncate(1 << 40)
+        if names == content:
+            assert kinds(bundle) == {(name, Kind.SIZE) for name in content}
     assert named(bundle) == set(FILES)
 
 
