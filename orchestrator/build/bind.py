@@ -5,19 +5,11 @@ Knows where the binding section lies in the file; nothing is compiled or linked 
 
 from __future__ import annotations
 
-import io
-
-from elftools.common.exceptions import ELFError
-from elftools.elf.elffile import ELFFile
-
 from orchestrator.build.binding import SIZE, Binding
 from orchestrator.build.compile import Program
+from orchestrator.build.image import Image, UnreadableError, read_image
 
 SECTION = ".orch.binding"
-
-
-class NoBindingError(ValueError):
-    """The bytes are no executable with a binding section."""
 
 
 def bind(program: Program, binding: Binding) -> bytes:
@@ -25,9 +17,9 @@ def bind(program: Program, binding: Binding) -> bytes:
 
     Raises:
         BindingError: a value has no place in the layout.
-        NoBindingError: the program has no binding section.
+        UnreadableError: the program has no binding section.
     """
-    start = section_offset(program.data)
+    start = section_offset(read_image(program.data))
     return program.data[:start] + binding.pack() + program.data[start + SIZE :]
 
 
@@ -36,35 +28,21 @@ def split(executable: bytes) -> tuple[bytes, Binding | None]:
 
     Raises:
         BindingError: the section holds something else than a whole binding.
-        NoBindingError: there is no binding section.
+        UnreadableError: there is no binding section.
     """
-    start = section_offset(executable)
+    start = section_offset(read_image(executable))
     bound = executable[start : start + SIZE]
     program = executable[:start] + bytes(SIZE) + executable[start + SIZE :]
     return program, Binding.unpack(bound) if any(bound) else None
 
 
-def section_offset(data: bytes) -> int:
+def section_offset(image: Image) -> int:
     """Where the binding section's 512 bytes begin in the file.
 
     Raises:
-        NoBindingError: there is no such section, or it is not 512 bytes of this file.
+        UnreadableError: there is not exactly one such section with 512 bytes in the file.
     """
-    try:
-        section = ELFFile(io.BytesIO(data)).get_section_by_name(SECTION)
-    except (
-        ELFError,
-        ValueError,
-        UnicodeError,
-        OverflowError,
-        MemoryError,
-        AttributeError,
-        TypeError,
-    ) as error:
-        raise NoBindingError(f"not an ELF file that can be read: {error}") from error
-    if section is None or section["sh_type"] != "SHT_PROGBITS" or section["sh_size"] != SIZE:
-        raise NoBindingError(f"no {SECTION} section of {SIZE} bytes")
-    start = int(section["sh_offset"])
-    if start + SIZE > len(data):
-        raise NoBindingError(f"the {SECTION} section lies outside the file")
-    return start
+    sections = image.sections_named(SECTION)
+    if len(sections) != 1 or len(sections[0].data) != SIZE:
+        raise UnreadableError(f"no {SECTION} section of {SIZE} bytes")
+    return sections[0].offset

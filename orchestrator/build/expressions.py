@@ -1,8 +1,8 @@
 """Assignment trees as C statements.
 
-Knows the typed tree and C's expressions; knows no plan and no file. Every operation becomes one C operation on
-doubles with explicit parentheses, constants become hexadecimal floats, and a reduction becomes a loop of its
-own, so that the compiler (contraction off, no fast-math) has one order to keep.
+Knows the typed tree and C's expressions; knows no plan and no file. Every operation becomes one C operation
+on doubles with explicit parentheses, constants become hexadecimal floats, and a reduction becomes a loop of
+its own, so that the compiler (contraction off, no fast-math) has one order to keep.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class _Statement:
         loop = f"for (uint32_t i = 0; i < {assignment.size}u; i++) {{"
         return [loop, *self._before, f"{target.word('i')} = {value};", "}"]
 
-    def _expression(self, node: Expression) -> str:
+    def _expression(self, node: Expression) -> str:  # noqa: PLR0911 - one line per kind of node
         match node:
             case Number(value):
                 return constant(value)

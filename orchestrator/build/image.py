@@ -1,0 +1,134 @@
+"""An ELF file as far as we look at it.
+
+Knows pyelftools, whose errors do not leave this module; knows nothing about what our programs must be.
+"""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass
+
+from elftools.elf.elffile import ELFFile
+
+# Ours have a dozen; the counts in a hostile header go to 2^64.
+MOST_ENTRIES = 256
+
+
+class UnreadableError(ValueError):
+    """The bytes are no ELF file that can be read."""
+
+
+@dataclass(frozen=True)
+class Section:
+    """A named part of the file.
+
+    Attributes:
+        name: as in the section name table.
+        kind: `SHT_PROGBITS`, ...
+        offset: where it begins in the file.
+        size: bytes.
+        data: its bytes in the file; shorter than `size` if the file ends before, empty for `SHT_NOBITS`.
+    """
+
+    name: str
+    kind: str
+    offset: int
+    size: int
+    data: bytes
+
+
+@dataclass(frozen=True)
+class Segment:
+    """A part of memory as the kernel will map it.
+
+    Attributes:
+        kind: `PT_LOAD`, ...
+        flags: letters of `R`, `W`, `X`.
+        offset: where it begins in the file.
+        file_size: bytes in the file.
+        memory_size: bytes in memory.
+    """
+
+    kind: str
+    flags: str
+    offset: int
+    file_size: int
+    memory_size: int
+
+
+@dataclass(frozen=True)
+class Image:
+    """An ELF file.
+
+    Attributes:
+        bits: 32 or 64.
+        little_endian: byte order.
+        kind: `ET_EXEC`, `ET_DYN`, ...
+        machine: `EM_X86_64`, ...
+        entry: address of the first instruction.
+        segments: in file order.
+        sections: in file order.
+    """
+
+    bits: int
+    little_endian: bool
+    kind: str
+    machine: str
+    entry: int
+    segments: tuple[Segment, ...]
+    sections: tuple[Section, ...]
+
+    def sections_named(self, name: str) -> tuple[Section, ...]:
+        """Every section of this name: a hostile file may have more than one."""
+        return tuple(section for section in self.sections if section.name == name)
+
+
+def read_image(data: bytes) -> Image:
+    """The ELF file in these bytes.
+
+    Raises:
+        UnreadableError: there is none.
+    """
+    try:
+        return _image(ELFFile(io.BytesIO(data)), data)
+    except UnreadableError:
+        raise
+    except Exception as error:  # pyelftools raises whatever its parsing trips over
+        raise UnreadableError(f"not an ELF file that can be read: {error}") from error
+
+
+def _image(file: ELFFile, data: bytes) -> Image:
+    counts = (file.num_segments(), file.num_sections())
+    if max(counts) > MOST_ENTRIES:
+        most = f"(got {max(counts)}, expected {MOST_ENTRIES} at most)"
+        raise UnreadableError(f"too many segments or sections {most}")
+    header = file.header
+    return Image(
+        bits=file.elfclass,
+        little_endian=file.little_endian,
+        kind=str(header["e_type"]),
+        machine=str(header["e_machine"]),
+        entry=header["e_entry"],
+        segments=tuple(_segment(file.get_segment(index)) for index in range(counts[0])),
+        sections=tuple(_section(file.get_section(index), data) for index in range(counts[1])),
+    )
+
+
+def _segment(segment: object) -> Segment:
+    header = segment.header  # type: ignore[attr-defined]  # pyelftools has no types
+    letters = ((4, "R"), (2, "W"), (1, "X"))
+    flags = "".join(letter for bit, letter in letters if header["p_flags"] & bit)
+    return Segment(
+        kind=str(header["p_type"]),
+        flags=flags,
+        offset=header["p_offset"],
+        file_size=header["p_filesz"],
+        memory_size=header["p_memsz"],
+    )
+
+
+def _section(section: object, data: bytes) -> Section:
+    header = section.header  # type: ignore[attr-defined]  # pyelftools has no types
+    offset, size, kind = header["sh_offset"], header["sh_size"], str(header["sh_type"])
+    held = b"" if kind == "SHT_NOBITS" else data[offset : offset + size]
+    return Section(name=section.name, kind=kind, offset=offset, size=size, data=held)  # type: ignore[attr-defined]  # pyelftools has no types
