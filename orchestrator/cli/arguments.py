@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -41,3 +42,14 @@ def find_spec(path: Path, content: Content) -> Path:
         return path
     complain(f"{path} is not here: taking the one that came with orch, {shipped}")
     return shipped
+
+
+def cache_folder() -> Path | None:
+    """Give the user's folder for compiled programs (`XDG_CACHE_HOME`), or None where there can be none."""
+    base = Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser())
+    folder = base / "orch"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return None
+    return folder if os.access(folder, os.W_OK | os.X_OK) else None

@@ -28,6 +28,7 @@ VERBS: dict[str, str] = {
     "judge": "recompute a bundle's verdict from its files alone",
     "evidence": "verify or show a bundle",
     "elf": "check executables that orch built",
+    "clean": "remove the work folders that runs left on this machine",
     "doctor": "say what this machine lacks for orch to work",
 }
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from orchestrator.cli.arguments import cache_folder
+
 if TYPE_CHECKING:
     from orchestrator.build.compile import Program
     from orchestrator.plan.derive import Planned
@@ -39,4 +41,4 @@ def build_all(planned: Planned, spec: RunSpec, content_root: Path) -> tuple[Prog
     if refusals := admit(planned.plan, spec, {}, None):
         raise RefusedError(refusals)
     pairings = [(role, planned.targets[role.name]) for role in planned.plan.roles]
-    return build_programs(planned.plan, pairings, content_root, None)
+    return build_programs(planned.plan, pairings, content_root, cache_folder())

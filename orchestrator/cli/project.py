@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from orchestrator.cli.output import complain
 from orchestrator.errors import OrchError, UsageError
@@ -99,16 +100,24 @@ def find_bundle(name: str, folder: Path | None = None) -> Path:
         if (bundles / name).is_dir():
             return bundles / name
         raise UsageError(f"no such bundle: {name} (neither a path nor in {bundles})")
-    found = [stream.parent for stream in bundles.glob("*/stream.jsonl")]
+    found = all_bundles(bundles)
     if not found:
         raise UsageError(f"there is no bundle in {bundles} yet: `orch run LANE` makes one")
-    return max(found, key=lambda bundle: (_began(bundle), bundle.name))
+    return found[-1]
 
 
-def _began(bundle: Path) -> str:
-    """Give the time of a bundle's first event, which sorts as text; copying a bundle does not change it."""
+def all_bundles(folder: Path) -> tuple[Path, ...]:
+    """Give the bundles of a folder, the one begun last at the end; hidden ones are not whole yet."""
+    found = [path.parent for path in folder.glob("*/stream.jsonl") if not path.parent.name.startswith(".")]
+    # the time of the first event sorts as text, and copying a bundle does not change it
+    return tuple(sorted(found, key=lambda bundle: (str(first_event(bundle).get("time", "")), bundle.name)))
+
+
+def first_event(bundle: Path) -> dict[str, Any]:
+    """Give a bundle's first event as it stands there, unchecked; empty if it cannot be read."""
     try:
         with (bundle / "stream.jsonl").open("rb") as file:
-            return str(json.loads(file.readline(1 << 20))["time"])
-    except (OSError, ValueError, LookupError, TypeError):
-        return ""
+            event = json.loads(file.readline(1 << 20))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return event if isinstance(event, dict) else {}

@@ -8,6 +8,7 @@ from orchestrator.cli.arguments import add_bundle, add_json
 from orchestrator.cli.output import complain, print_json, say
 from orchestrator.cli.project import find_bundle
 from orchestrator.cli.report import EXIT_OF, failed_checks, step_json, steps_table
+from orchestrator.errors import OrchError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -18,9 +19,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Judge; the verdict's exit code, and 1 if it is not what the bundle records."""
+    from evidence.verify import verify
     from orchestrator.qualify.judge import judge_bundle
 
     bundle = find_bundle(args.bundle)
+    if problems := verify(bundle):
+        first = f"{problems[0].name}: {problems[0].kind}: {problems[0].message}"
+        more = (
+            f" and {len(problems) - 1} more; `orch evidence verify` lists them" if len(problems) > 1 else ""
+        )
+        raise OrchError(f"{bundle} is not a sound sealed bundle, so nothing is judged: {first}{more}")
     judgement = judge_bundle(bundle)
     if args.json:
         print_json(

@@ -7,15 +7,17 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from orchestrator.cli.arguments import add_json, content_of, find_spec
+from orchestrator.cli.arguments import add_json, cache_folder, content_of, find_spec
+from orchestrator.cli.boundary import EXIT_BUG
 from orchestrator.cli.chart import can_draw, chart
 from orchestrator.cli.live import live_view
 from orchestrator.cli.output import complain, print_json, say
 from orchestrator.cli.project import find_bundle, find_project
 from orchestrator.cli.report import EXIT_OF, failed_checks, step_json, steps_table
+from orchestrator.errors import UsageError
 
 if TYPE_CHECKING:
-    from orchestrator.qualify.lane import Outcome
+    from orchestrator.qualify.lane import Outcome, RunOptions
 
 GRADES = ("simulated", "emulated", "host", "physical")
 """What evidence can be evidence of, the least first."""
@@ -23,7 +25,9 @@ GRADES = ("simulated", "emulated", "host", "physical")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the lane and where its bundle goes."""
-    parser.add_argument("lane", type=Path, metavar="LANE", help="the lane's file")
+    parser.add_argument(
+        "lane", nargs="?", type=Path, metavar="LANE", help="the lane's file; none with --resume"
+    )
     parser.add_argument(
         "--pods", default="local", metavar="local|FILE", help="where roles run (default: local)"
     )
@@ -39,28 +43,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run; the verdict's exit code."""
-    from orchestrator.qualify.lane import RunOptions, run_lane
-    from tracker.store import default_url
+    from orchestrator.qualify.lane import run_lane
 
-    content = content_of(args.content)
-    project = find_project()
-    bundles = args.bundles or project.bundles
-    options = RunOptions(
-        lane=find_spec(args.lane, content),
-        bundles=bundles,
-        content=content,
-        pods=args.pods,
-        resume=find_bundle(args.resume, bundles) if args.resume else None,
-        tracker_url=args.db or default_url(project.tracker_url),
-        owner=project.owner,
-        keep=args.keep,
-    )
+    if (args.lane is None) == (args.resume is None):
+        raise UsageError(
+            "either a lane or --resume BUNDLE is needed, and not both: a bundle has its lane in it"
+        )
+    options = _options(args)
     with live_view() as view:
         outcome = run_lane(options, view)
     if args.json:
         print_json(outcome_json(outcome))
     else:
         _report(outcome)
+    if outcome.crashed:
+        complain(f"orch: a bug of ours: the traceback is in {outcome.bundle / outcome.crashed}")
+        return EXIT_BUG
     if (
         outcome.verdict == "pass"
         and args.require
@@ -68,13 +66,33 @@ def run(args: argparse.Namespace) -> int:
     ):
         complain(f"orch: the evidence is of grade {outcome.grade}, and {args.require} is required")
         return 1
-    return EXIT_OF[str(outcome.verdict)]
+    return EXIT_OF[outcome.verdict]
+
+
+def _options(args: argparse.Namespace) -> RunOptions:
+    from orchestrator.qualify.lane import RunOptions
+    from tracker.store import default_url
+
+    content = content_of(args.content)
+    project = find_project()
+    bundles = args.bundles or project.bundles
+    return RunOptions(
+        lane=find_spec(args.lane, content) if args.lane else None,
+        bundles=bundles,
+        content=content,
+        pods=args.pods,
+        resume=find_bundle(args.resume, bundles) if args.resume else None,
+        tracker_url=args.db or default_url(project.tracker_url),
+        owner=project.owner,
+        keep=args.keep,
+        cache=cache_folder(),
+    )
 
 
 def outcome_json(outcome: Outcome) -> dict[str, Any]:
     """Give an outcome as the object that `--json` prints."""
     return {
-        "verdict": str(outcome.verdict),
+        "verdict": outcome.verdict,
         "headline": outcome.headline,
         "grade": outcome.grade,
         "bundle": str(outcome.bundle),
@@ -86,7 +104,7 @@ def outcome_json(outcome: Outcome) -> dict[str, Any]:
         "omitted": dict(outcome.omitted),
         "steps": [step_json(step) for step in outcome.steps],
         "losses": list(outcome.losses),
-        "notes": list(outcome.notes),
+        "proves": list(outcome.proves),
     }
 
 
@@ -98,8 +116,8 @@ def _report(outcome: Outcome) -> None:
     say(steps_table(outcome.steps))
     for line in failed_checks(outcome.steps):
         say(line)
-    for note in outcome.notes:
-        say(f"note: {note}")
+    if outcome.proves:
+        say(f"proves: {', '.join(outcome.proves)}")
     say(
         f"verdict: {outcome.headline}\ngrade: {outcome.grade}\nbundle: {outcome.bundle}\nseal: {outcome.seal}"
     )
