@@ -34,7 +34,9 @@ def admit(
         need = demand(plan, role).total
         key = f"memory.{role.name}"
         if own is not None and need > own:
-            message = f"{role.name} does not fit its memory (got a demand of {need} bytes, expected at most {own})"
+            message = (
+                f"{role.name} does not fit its memory (got a demand of {need} bytes, expected at most {own})"
+            )
             refusals.append(Refusal(Label.CAPACITY_EXCEEDED, message, run.where("memory"), key))
             continue
         if quotas is None:

@@ -48,7 +48,11 @@ def demand(plan: Plan, role: Role) -> Demand:
     return Demand(
         role.name,
         (
-            _words("samples", f"{role.samples} rows x {system.sample_words} words", role.samples * system.sample_words),
+            _words(
+                "samples",
+                f"{role.samples} rows x {system.sample_words} words",
+                role.samples * system.sample_words,
+            ),
             _words("parameters and state", f"{system.state_words} words", system.state_words),
             _words("contributions", f"{received} of {combined} words", received * combined),
             _words("sums and total", f"2 x {combined} words", 2 * combined),

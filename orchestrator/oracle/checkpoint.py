@@ -17,7 +17,7 @@ from evidence.canonical import CanonicalError, dumps, loads
 
 from orchestrator.errors import Label
 from orchestrator.oracle.reference import state_digest
-from orchestrator.plan.model import Field, System
+from orchestrator.plan.model import System
 
 SCHEMA = "orch-checkpoint/v1"
 _MANIFEST_KEYS = {"capture", "schema", "shards", "state", "system", "version"}
@@ -83,10 +83,14 @@ def read_set(system: System, manifest: bytes, shards: Mapping[str, bytes]) -> Ch
     """
     content = _manifest(manifest)
     if content["system"] != system.digest:
-        raise CheckpointError(Label.CHECKPOINT_SYSTEM, f"(got system {content['system']}, expected {system.digest})")
+        raise CheckpointError(
+            Label.CHECKPOINT_SYSTEM, f"(got system {content['system']}, expected {system.digest})"
+        )
     words = _assemble(system, content["shards"], shards)
     if state_digest(words) != content["state"]:
-        raise CheckpointError(Label.CHECKPOINT_CHUNK, f"state differs (got {state_digest(words)}, expected {content['state']})")
+        raise CheckpointError(
+            Label.CHECKPOINT_CHUNK, f"state differs (got {state_digest(words)}, expected {content['state']})"
+        )
     capture = content["capture"]
     return Checkpoint(
         version=content["version"],
@@ -113,7 +117,9 @@ def _manifest(data: bytes) -> dict[str, Any]:
     return dict(content)
 
 
-def _assemble(system: System, entries: Sequence[Mapping[str, Any]], shards: Mapping[str, bytes]) -> tuple[float, ...]:
+def _assemble(
+    system: System, entries: Sequence[Mapping[str, Any]], shards: Mapping[str, bytes]
+) -> tuple[float, ...]:
     fields: dict[str, list[float | None]] = {field.name: [None] * field.size for field in system.state_fields}
     for entry in entries:
         for region in entry["regions"]:
@@ -129,17 +135,21 @@ def _assemble(system: System, entries: Sequence[Mapping[str, Any]], shards: Mapp
     if any(word is None for words in fields.values() for word in words):
         raise CheckpointError(Label.CHECKPOINT_COVERAGE, "some coordinates are in no region")
     for entry in entries:
-        for region, words in _shard(system, entry, shards[entry["file"]]):
-            fields[region["field"]][region["first"] : region["first"] + region["count"]] = words
+        for region, values in _shard(entry, shards[entry["file"]]):
+            fields[region["field"]][region["first"] : region["first"] + region["count"]] = values
     return tuple(word for field in system.state_fields for word in fields[field.name] if word is not None)
 
 
-def _shard(system: System, entry: Mapping[str, Any], data: bytes) -> list[tuple[Mapping[str, Any], list[float]]]:
+def _shard(
+    entry: Mapping[str, Any], data: bytes
+) -> list[tuple[Mapping[str, Any], list[float]]]:
     got = hashlib.sha256(data).hexdigest()
     if got != entry["sha256"] or len(data) != entry["size"]:
-        raise CheckpointError(Label.CHECKPOINT_CHUNK, f"{entry['file']} differs (got {got}, expected {entry['sha256']})")
+        raise CheckpointError(
+            Label.CHECKPOINT_CHUNK, f"{entry['file']} differs (got {got}, expected {entry['sha256']})"
+        )
     try:
-        tensors = dict(safetensors.deserialize(data))
+        tensors = dict(safetensors.deserialize(data))  # type: ignore[no-untyped-call]  # compiled, without stubs
     except Exception as error:  # the library raises a type of its own for every malformed file
         raise CheckpointError(Label.CHECKPOINT_CHUNK, f"{entry['file']}: {error}") from error
     found = []
@@ -147,10 +157,14 @@ def _shard(system: System, entry: Mapping[str, Any], data: bytes) -> list[tuple[
         name = tensor_name(region["field"], region["first"], region["count"])
         tensor = tensors.pop(name, None)
         if tensor is None or tensor["dtype"] != "F64" or list(tensor["shape"]) != [region["count"]]:
-            raise CheckpointError(Label.CHECKPOINT_CHUNK, f"{entry['file']} holds no {name} of {region['count']} binary64 words")
+            raise CheckpointError(
+                Label.CHECKPOINT_CHUNK, f"{entry['file']} holds no {name} of {region['count']} binary64 words"
+            )
         found.append((region, list(struct.unpack(f"<{region['count']}d", bytes(tensor["data"])))))
     if tensors:
-        raise CheckpointError(Label.CHECKPOINT_CHUNK, f"{entry['file']} holds more than its regions (got {sorted(tensors)})")
+        raise CheckpointError(
+            Label.CHECKPOINT_CHUNK, f"{entry['file']} holds more than its regions (got {sorted(tensors)})"
+        )
     return found
 
 
@@ -161,18 +175,15 @@ def tensor_name(field: str, first: int, count: int) -> str:
 
 def write_set(system: System, version: int, words: Sequence[float], capture: Mapping[str, Any]) -> dict[str, bytes]:
     """A set of one shard, as files by name; the manifest is under `manifest.json`."""
-    regions, tensors, at = [], {}, 0
-    for field in system.state_fields:
-        regions.append({"count": field.size, "field": field.name, "first": 0})
-        tensors[tensor_name(field.name, 0, field.size)] = _tensor(field, words[at : at + field.size])
-        at += field.size
-    metadata = {"format": SCHEMA, "system": system.digest, "version": str(version)}
-    shard = bytes(safetensors.serialize(tensors, metadata))
+    regions = [{"count": field.size, "field": field.name, "first": 0} for field in system.state_fields]
+    shard = _safetensors(system, version, words)
     name = f"{version}.all.safetensors"
     manifest = {
         "capture": dict(capture),
         "schema": SCHEMA,
-        "shards": [{"file": name, "regions": regions, "sha256": hashlib.sha256(shard).hexdigest(), "size": len(shard)}],
+        "shards": [
+            {"file": name, "regions": regions, "sha256": hashlib.sha256(shard).hexdigest(), "size": len(shard)}
+        ],
         "state": state_digest(words),
         "system": system.digest,
         "version": version,
@@ -180,5 +191,17 @@ def write_set(system: System, version: int, words: Sequence[float], capture: Map
     return {"manifest.json": dumps(manifest), name: shard}
 
 
-def _tensor(field: Field, words: Sequence[float]) -> dict[str, Any]:
-    return {"dtype": "float64", "shape": [field.size], "data": struct.pack(f"<{field.size}d", *words)}
+def _safetensors(system: System, version: int, words: Sequence[float]) -> bytes:
+    """The safetensors file of all fields whole; the library's own writer wants NumPy arrays or raw addresses."""
+    header: dict[str, Any] = {
+        "__metadata__": {"format": SCHEMA, "system": system.digest, "version": str(version)}
+    }
+    at = 0
+    for field in system.state_fields:
+        offsets = [at * 8, (at + field.size) * 8]
+        name = tensor_name(field.name, 0, field.size)
+        header[name] = {"data_offsets": offsets, "dtype": "F64", "shape": [field.size]}
+        at += field.size
+    text = dumps(header)
+    text += b" " * (-len(text) % 8)
+    return struct.pack("<Q", len(text)) + text + struct.pack(f"<{len(words)}d", *words)

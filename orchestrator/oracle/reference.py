@@ -75,7 +75,9 @@ class Reference:
         system = plan.system
         width = system.sample_words
         self._rows = [words[row * width : (row + 1) * width].tolist() for row in range(system.rows)]
-        self._inner: Store = {field.name: [0.0] * field.size for field in (*system.parameters, *system.sample)}
+        self._inner: Store = {
+            field.name: [0.0] * field.size for field in (*system.parameters, *system.sample)
+        }
         self._sample_program = compile_statements(system.contribution + system.evaluate, self._inner)
         self._outer: Store = {field.name: [0.0] * field.size for field in system.state_fields}
         self._outer |= {f"mean_{field.name}": [0.0] * field.size for field in system.contributions}
@@ -114,7 +116,9 @@ class Reference:
         """What one owner adds to a round: contributions, results, mass, from +0.0 in sample order."""
         system = self._plan.system
         self._load(self._inner, version, parameters_only=True)
-        sources = [self._inner[field.name] for field in system.contributions] + [self._inner[name] for name in system.results]
+        sources = [self._inner[field.name] for field in system.contributions] + [
+            self._inner[name] for name in system.results
+        ]
         sums = [0.0] * (system.combined_words - 1)
         for row in self._rows[role.first_sample : role.first_sample + role.samples]:
             at = 0
@@ -137,7 +141,9 @@ class Reference:
         self._load(self._outer, version, parameters_only=False)
         at = 0
         for field in self._plan.system.contributions:
-            self._outer[f"mean_{field.name}"][:] = [divide(word, mass) for word in total[at : at + field.size]]
+            self._outer[f"mean_{field.name}"][:] = [
+                divide(word, mass) for word in total[at : at + field.size]
+            ]
             at += field.size
         for step in self._update_program:
             step()

@@ -10,7 +10,7 @@ import hashlib
 import sys
 from array import array
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 
 from orchestrator.errors import Label, Refusal, RefusedError
@@ -18,7 +18,7 @@ from orchestrator.plan.model import Field, Ownership, Plan, Role, System
 from orchestrator.plan.programs import Programs, type_programs
 from orchestrator.spec.data import Samples, read_samples
 from orchestrator.spec.run import RunSpec
-from orchestrator.spec.system import FieldSpec, SystemSpec
+from orchestrator.spec.system import FieldSpec, SystemSpec, header
 
 NATIVE_TARGETS = ("x86_64-linux", "aarch64-linux")
 
@@ -43,6 +43,12 @@ class Planned:
         return encode(self.words[role.first_sample * width : (role.first_sample + role.samples) * width])
 
 
+def other_plan(planned: Planned) -> Planned:
+    """Another plan for controls: the same roles and data under a system of half the rate. Sound in itself."""
+    system = replace(planned.plan.system, rate=planned.plan.system.rate / 2)
+    return replace(planned, plan=replace(planned.plan, system=system))
+
+
 def encode(words: array[float]) -> bytes:
     """Binary64 words in the wire and file encoding: little-endian, on every controller."""
     if sys.byteorder == "little":
@@ -63,13 +69,17 @@ def derive(run: RunSpec) -> Planned:
     refusals += found
     if refusals or programs is None:
         raise RefusedError(refusals)
-    samples = read_samples(run.system.data, sum(size for _, size in run.system.sample))
+    samples = read_samples(
+        run.system.data, sum(size for _, size in run.system.sample), header(dict(run.system.sample))
+    )
     return Planned(
         Plan(
             system=_system(run.system, programs, samples),
             roles=_roles(run),
             topology=str(run.topology),
-            ownership=Ownership(run.ownership.parameters, run.ownership.optimizer_state, run.ownership.gradients),
+            ownership=Ownership(
+                run.ownership.parameters, run.ownership.optimizer_state, run.ownership.gradients
+            ),
         ),
         samples.words,
         {pairing.role: pairing.target for pairing in run.pairings},
@@ -79,7 +89,12 @@ def derive(run: RunSpec) -> Planned:
 def run_refusals(run: RunSpec) -> Iterable[Refusal]:
     """What a run spec asks for that no engine here realizes: refused by name, never done some other way."""
     if run.topology not in ("pair", "star"):
-        yield Refusal(Label.TOPOLOGY, "topology is not built (got hierarchy, expected pair or star)", run.where("topology"), "topology")
+        yield Refusal(
+            Label.TOPOLOGY,
+            "topology is not built (got hierarchy, expected pair or star)",
+            run.where("topology"),
+            "topology",
+        )
     for key in ("parameters", "optimizer_state", "gradients"):
         value = getattr(run.ownership, key)
         if value != "replicated":

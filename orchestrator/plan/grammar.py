@@ -17,6 +17,8 @@ import math
 import re
 from dataclasses import dataclass
 
+from orchestrator.plan.tree import Operator
+
 FUNCTIONS = ("sqrt", "dot", "sum")
 MAX_TEXT = 4096
 MAX_DEPTH = 64
@@ -63,7 +65,7 @@ class Call:
 class Operation:
     """A binary operation, or a negation (left is None)."""
 
-    operator: str
+    operator: Operator
     left: Raw | None
     right: Raw
 
@@ -93,7 +95,9 @@ def parse(text: str) -> RawStatement:
         GrammarError: the text is not a statement; the message ends "(got X, expected Y)".
     """
     if len(text) > MAX_TEXT:
-        raise GrammarError(f"statement is too long (got {len(text)} characters, expected at most {MAX_TEXT})", 0)
+        raise GrammarError(
+            f"statement is too long (got {len(text)} characters, expected at most {MAX_TEXT})", 0
+        )
     parser = _Parser(_tokens(text), len(text))
     target = parser.name(parser.take("name", "a name to assign"))
     if isinstance(target.index, int):
@@ -104,7 +108,9 @@ def parse(text: str) -> RawStatement:
     parser.mark("=")
     value = parser.sum(0)
     if parser.peek is not None:
-        raise GrammarError(f"statement goes on (got {parser.peek.text!r}, expected its end)", parser.peek.offset)
+        raise GrammarError(
+            f"statement goes on (got {parser.peek.text!r}, expected its end)", parser.peek.offset
+        )
     return RawStatement(target, value)
 
 
@@ -115,7 +121,10 @@ def _tokens(text: str) -> list[_Token]:
         match = _TOKEN.match(text, at)
         if match is None or match.lastgroup is None:
             offset = at + len(text[at:]) - len(text[at:].lstrip())
-            raise GrammarError(f"character is not in the grammar (got {text[offset]!r}, expected an operand or operator)", offset)
+            raise GrammarError(
+                f"character is not in the grammar (got {text[offset]!r}, expected an operand or operator)",
+                offset,
+            )
         tokens.append(_Token(match.lastgroup, match[match.lastgroup], match.start(match.lastgroup)))
         at = match.end()
     return tokens
@@ -137,7 +146,10 @@ class _Parser:
         token = self.peek
         if token is None or token.kind != kind:
             got = repr(token.text) if token else "the end"
-            raise GrammarError(f"statement is cut or misspelt (got {got}, expected {expected})", token.offset if token else self._end)
+            raise GrammarError(
+                f"statement is cut or misspelt (got {got}, expected {expected})",
+                token.offset if token else self._end,
+            )
         self._at += 1
         return token
 
@@ -145,32 +157,41 @@ class _Parser:
         token = self.peek
         if token is None or token.text != text:
             got = repr(token.text) if token else "the end"
-            raise GrammarError(f"statement is cut or misspelt (got {got}, expected {text!r})", token.offset if token else self._end)
+            raise GrammarError(
+                f"statement is cut or misspelt (got {got}, expected {text!r})",
+                token.offset if token else self._end,
+            )
         self._at += 1
 
-    def accept(self, *texts: str) -> str | None:
+    def accept(self, text: str) -> bool:
         token = self.peek
-        if token is not None and token.kind == "mark" and token.text in texts:
-            self._at += 1
-            return token.text
-        return None
+        if token is None or token.text != text:
+            return False
+        self._at += 1
+        return True
+
+    def operator(self, *operators: Operator) -> Operator | None:
+        return next((operator for operator in operators if self.accept(operator)), None)
 
     def sum(self, depth: int) -> Raw:
         left = self.product(depth)
-        while operator := self.accept("+", "-"):
+        while operator := self.operator("+", "-"):
             left = Operation(operator, left, self.product(depth))
         return left
 
     def product(self, depth: int) -> Raw:
         left = self.factor(depth)
-        while operator := self.accept("*", "/"):
+        while operator := self.operator("*", "/"):
             left = Operation(operator, left, self.factor(depth))
         return left
 
     def factor(self, depth: int) -> Raw:
         if depth > MAX_DEPTH:
             offset = self.peek.offset if self.peek else self._end
-            raise GrammarError(f"expression is nested too deeply (got more than {MAX_DEPTH}, expected at most {MAX_DEPTH})", offset)
+            raise GrammarError(
+                f"expression is nested too deeply (got more than {MAX_DEPTH}, expected at most {MAX_DEPTH})",
+                offset,
+            )
         if self.accept("-"):
             return Operation("-", None, self.factor(depth + 1))
         return self.atom(depth + 1)
@@ -185,7 +206,10 @@ class _Parser:
             self._at += 1
             value = float(token.text)
             if not math.isfinite(value):
-                raise GrammarError(f"constant is too large (got {token.text}, expected a finite binary64 number)", token.offset)
+                raise GrammarError(
+                    f"constant is too large (got {token.text}, expected a finite binary64 number)",
+                    token.offset,
+                )
             return Constant(value)
         name = self.take("name", "a number, a name or '('")
         following = self.peek
@@ -212,13 +236,19 @@ class _Parser:
 
     def name(self, token: _Token) -> Name:
         if token.text in FUNCTIONS or token.text == "i":
-            raise GrammarError(f"{token.text!r} is a word of the grammar (got it as a name, expected another name)", token.offset)
+            raise GrammarError(
+                f"{token.text!r} is a word of the grammar (got it as a name, expected another name)",
+                token.offset,
+            )
         if not self.accept("["):
             return Name(token.text, None, token.offset)
         index = self.peek
         self._at += 1
         if index is None or not (index.text == "i" or index.text.isdecimal()) or len(index.text) > 9:
             got = repr(index.text) if index else "the end"
-            raise GrammarError(f"index is neither i nor a whole number (got {got}, expected i or 0, 1, ...)", index.offset if index else self._end)
+            raise GrammarError(
+                f"index is neither i nor a whole number (got {got}, expected i or 0, 1, ...)",
+                index.offset if index else self._end,
+            )
         self.mark("]")
         return Name(token.text, "i" if index.text == "i" else int(index.text), token.offset)

@@ -44,25 +44,25 @@ class _Collector:
     def __init__(self) -> None:
         self.refusals: list[Refusal] = []
 
-    def refuse(self, label: Label, statement: Statement, key: str, message: str, hint: str = "") -> None:
-        self.refusals.append(Refusal(label, message, statement.where, key, hint))
+    def refuse(
+        self, label: Label, statement: Statement, message: str, offset: int = 0, hint: str = ""
+    ) -> None:
+        self.refusals.append(Refusal(label, message, statement.at(offset), statement.key, hint))
 
-    def parsed(self, statements: Iterable[Statement], key: str) -> Iterator[tuple[Statement, str, grammar.RawStatement]]:
-        for number, statement in enumerate(statements):
-            place = f"{key}[{number}]"
+    def parsed(self, statements: Iterable[Statement]) -> Iterator[tuple[Statement, grammar.RawStatement]]:
+        for statement in statements:
             try:
-                yield statement, place, grammar.parse(statement.text)
+                yield statement, grammar.parse(statement.text)
             except grammar.GrammarError as error:
-                self.refuse(Label.EXPRESSION_SYNTAX, statement, place, f"at character {error.offset + 1}: {error}")
+                self.refuse(Label.EXPRESSION_SYNTAX, statement, str(error), error.offset)
 
-    def program(self, statements: Iterable[Statement], key: str, scope: shapes.Scope) -> tuple[Assignment, ...]:
+    def program(self, statements: Iterable[Statement], scope: shapes.Scope) -> tuple[Assignment, ...]:
         typed = []
-        for statement, place, raw in self.parsed(statements, key):
+        for statement, raw in self.parsed(statements):
             try:
                 typed.append(shapes.shape(raw, scope))
             except shapes.ShapeError as error:
-                message = f"at character {error.offset + 1}: {error}"
-                self.refuse(Label.EXPRESSION_TYPE, statement, place, message, error.hint)
+                self.refuse(Label.EXPRESSION_TYPE, statement, str(error), error.offset, error.hint)
         return tuple(typed)
 
 
@@ -72,22 +72,22 @@ def type_programs(spec: SystemSpec) -> tuple[Programs | None, tuple[Refusal, ...
     parameters = {field.name: field.size for field in spec.parameters}
     state = {field.name: field.size for field in spec.state}
     sample = {field.name: field.size for field in spec.sample}
-    reserved = _reserved(parameters, state, sample)
 
-    inner = shapes.Scope({**parameters, **sample}, {}, why_not=_absent(state, "contributions read parameters and one sample"))
-    contribution = out.program(spec.contribution, "contribution", inner)
+    inner = shapes.Scope(
+        {**parameters, **sample}, {}, why_not=_absent(state, "contributions read parameters and one sample")
+    )
+    contribution = out.program(spec.contribution, inner)
     locals_of_contribution = dict(inner.assigned)
 
     scope = shapes.Scope(dict(inner.readable), {}, why_not=inner.why_not)
-    evaluate = out.program(spec.evaluate, "evaluate", scope)
+    evaluate = out.program(spec.evaluate, scope)
     _check_results(out, spec, evaluate)
 
     contributions = _contributions(out, spec, contribution, locals_of_contribution)
     means = {f"{MEAN}{field.name}": field.size for field in contributions}
     readable = {**parameters, **state, "rate": 1, **means}
     not_here = _absent(sample, "an update reads means, not single samples")
-    update = out.program(spec.update, "update", shapes.Scope(readable, {**parameters, **state}, why_not=not_here))
-    _check_reserved(out, spec, reserved)
+    update = out.program(spec.update, shapes.Scope(readable, {**parameters, **state}, why_not=not_here))
     if out.refusals:
         return None, tuple(sorted(out.refusals, key=lambda refusal: refusal.where))
     return Programs(contributions, contribution, update, evaluate), ()
@@ -95,23 +95,6 @@ def type_programs(spec: SystemSpec) -> tuple[Programs | None, tuple[Refusal, ...
 
 def _absent(names: Mapping[str, int], reason: str) -> dict[str, str]:
     return dict.fromkeys(names, reason)
-
-
-def _reserved(*groups: Mapping[str, int]) -> frozenset[str]:
-    return frozenset(name for group in groups for name in group if name in {"rate", "i", *grammar.FUNCTIONS} or name.startswith(MEAN))
-
-
-def _check_reserved(out: _Collector, spec: SystemSpec, reserved: frozenset[str]) -> None:
-    for field in (*spec.parameters, *spec.state):
-        if field.name in reserved:
-            out.refusals.append(
-                Refusal(
-                    Label.EXPRESSION_TYPE,
-                    f"the grammar uses this name itself (got {field.name}, expected another name)",
-                    field.where,
-                    field.name,
-                )
-            )
 
 
 def _check_results(out: _Collector, spec: SystemSpec, evaluate: tuple[Assignment, ...]) -> None:
@@ -122,12 +105,15 @@ def _check_results(out: _Collector, spec: SystemSpec, evaluate: tuple[Assignment
             out.refuse(
                 Label.EXPRESSION_TYPE,
                 spec.evaluate[number],
-                f"evaluate[{number}]",
                 f"evaluation assigns scalars (got {assignment.target} of {assignment.size} words, expected one word)",
             )
     if "loss" not in {assignment.target for assignment in evaluate}:
         shown = ", ".join(assignment.target for assignment in evaluate)
-        out.refuse(Label.EXPRESSION_TYPE, spec.evaluate[0], "evaluate[0]", f"evaluation assigns no loss (got {shown}, expected loss)")
+        out.refuse(
+            Label.EXPRESSION_TYPE,
+            spec.evaluate[0],
+            f"evaluation assigns no loss (got {shown}, expected loss)",
+        )
 
 
 def _contributions(
@@ -136,7 +122,7 @@ def _contributions(
     """Contributions in the order in which they are first assigned; a mean of a name never assigned is refused by `update`."""
     wanted = {
         name
-        for _, _, raw in _Collector().parsed(spec.update, "update")
+        for _, raw in _Collector().parsed(spec.update)
         for name in _names(raw.value)
         if name.startswith(MEAN)
     }
@@ -146,7 +132,6 @@ def _contributions(
         out.refuse(
             Label.EXPRESSION_TYPE,
             spec.contribution[-1],
-            f"contribution[{len(spec.contribution) - 1}]",
             f"the update uses no contribution (got {', '.join(order)}, expected the update to read {MEAN}{next(iter(order))})",
         )
     return found

@@ -52,14 +52,22 @@ def shape(statement: grammar.RawStatement, scope: Scope) -> tree.Assignment:
     sizes = sorted(set(stepping.values()))
     if len(sizes) > 1:
         shown = ", ".join(f"{name}[{size}]" for name, size in sorted(stepping.items()))
-        raise ShapeError(f"names that step together differ in size (got {shown}, expected one size)", target.offset)
+        raise ShapeError(
+            f"names that step together differ in size (got {shown}, expected one size)", target.offset
+        )
     size = _target_size(target, scope, sizes[0] if sizes else None)
     local = target.text not in scope.writable
     if local and target.text in scope.readable:
         reason = scope.why_not.get(target.text, "it is read-only here, or assigned before")
-        raise ShapeError(f"{target.text} cannot be assigned: {reason} (got an assignment to {target.text}, expected another name)", target.offset)
+        raise ShapeError(
+            f"{target.text} cannot be assigned: {reason} (got an assignment to {target.text}, expected another name)",
+            target.offset,
+        )
     if sizes and target.index is None:
-        raise ShapeError(f"a scalar takes no [i] (got {target.text} = ..[i].., expected {target.text}[i] = ..)", target.offset)
+        raise ShapeError(
+            f"a scalar takes no [i] (got {target.text} = ..[i].., expected {target.text}[i] = ..)",
+            target.offset,
+        )
     _refuse_own_target(statement.value, target, size)
     if local:
         scope.assigned[target.text] = size
@@ -73,12 +81,20 @@ def _target_size(target: grammar.Name, scope: Scope, stepping: int | None) -> in
         if target.index is None:
             return 1
         if stepping is None:
-            raise ShapeError(f"size of {target.text}[i] cannot be told (got no other [i], expected one on the right)", target.offset)
+            raise ShapeError(
+                f"size of {target.text}[i] cannot be told (got no other [i], expected one on the right)",
+                target.offset,
+            )
         return stepping
     if target.index is None and declared != 1:
-        raise ShapeError(f"{target.text} has {declared} words (got a scalar assignment, expected {target.text}[i])", target.offset)
+        raise ShapeError(
+            f"{target.text} has {declared} words (got a scalar assignment, expected {target.text}[i])",
+            target.offset,
+        )
     if target.index == "i" and stepping is not None and stepping != declared:
-        raise ShapeError(f"sizes differ (got {stepping} words for {target.text}, expected {declared})", target.offset)
+        raise ShapeError(
+            f"sizes differ (got {stepping} words for {target.text}, expected {declared})", target.offset
+        )
     return declared
 
 
@@ -89,8 +105,9 @@ def _expression(node: grammar.Raw, scope: Scope, stepping: dict[str, int]) -> tr
         case grammar.Operation(_, None, right):
             return tree.Negate(_expression(right, scope, stepping))
         case grammar.Operation(operator, left, right) if left is not None:
-            # evaluation order is left, then right; `operator` is one of the grammar's four
-            return tree.Binary(operator, _expression(left, scope, stepping), _expression(right, scope, stepping))  # type: ignore[arg-type]  # the grammar gives only the four
+            return tree.Binary(
+                operator, _expression(left, scope, stepping), _expression(right, scope, stepping)
+            )
         case grammar.Call("sqrt", (operand,)):
             return tree.SquareRoot(_expression(operand, scope, stepping))
         case grammar.Call("dot", (grammar.Name() as left_name, grammar.Name() as right_name)):
@@ -115,11 +132,14 @@ def _word(name: grammar.Name, scope: Scope, stepping: dict[str, int]) -> tree.Wo
         return tree.Word(name.text, None)
     if name.index is None and size != 1:
         raise ShapeError(
-            f"{name.text} has {size} words (got it as one number, expected {name.text}[i], dot(..) or sum({name.text}))", name.offset
+            f"{name.text} has {size} words (got it as one number, expected {name.text}[i], dot(..) or sum({name.text}))",
+            name.offset,
         )
     index = 0 if name.index is None else int(name.index)
     if index >= size:
-        raise ShapeError(f"index is past the end of {name.text} (got {index}, expected 0 to {size - 1})", name.offset)
+        raise ShapeError(
+            f"index is past the end of {name.text} (got {index}, expected 0 to {size - 1})", name.offset
+        )
     return tree.Word(name.text, index)
 
 
@@ -128,10 +148,17 @@ def _size(name: grammar.Name, scope: Scope) -> int:
     if size is not None:
         return size
     if name.text in scope.why_not:
-        raise ShapeError(f"{name.text} cannot be read here: {scope.why_not[name.text]} (got {name.text}, expected another name)", name.offset)
+        raise ShapeError(
+            f"{name.text} cannot be read here: {scope.why_not[name.text]} (got {name.text}, expected another name)",
+            name.offset,
+        )
     close = difflib.get_close_matches(name.text, scope.readable, n=1)
     known = ", ".join(sorted(scope.readable)) or "none"
-    raise ShapeError(f"name is not known here (got {name.text}, expected one of: {known})", name.offset, f"did you mean {close[0]}?" if close else "")
+    raise ShapeError(
+        f"name is not known here (got {name.text}, expected one of: {known})",
+        name.offset,
+        f"did you mean {close[0]}?" if close else "",
+    )
 
 
 def _refuse_own_target(node: grammar.Raw, target: grammar.Name, size: int) -> None:
@@ -145,6 +172,9 @@ def _refuse_own_target(node: grammar.Raw, target: grammar.Name, size: int) -> No
             for argument in arguments:
                 _refuse_own_target(argument, target, size)
         case grammar.Name(text, index, offset) if text == target.text and index != "i" and size > 1:
-            raise ShapeError(f"{text} changes while this statement runs (got it whole or at a fixed index, expected {text}[i])", offset)
+            raise ShapeError(
+                f"{text} changes while this statement runs (got it whole or at a fixed index, expected {text}[i])",
+                offset,
+            )
         case _:
             pass

@@ -66,13 +66,19 @@ def create(folder: Path, lane: LaneSpec, planned: Planned, first: dict[str, obje
         _sweep(folder)
         hidden.mkdir()
         _copy_specs(lane, hidden)
-        plan = {**planned.plan.as_json(), "digest": planned.plan.digest, "system_digest": planned.plan.system.digest}
+        plan = {
+            **planned.plan.as_json(),
+            "digest": planned.plan.digest,
+            "system_digest": planned.plan.system.digest,
+        }
         write_whole(hidden / "plan.json", dumps(plan))
         with Stream.create(hidden / STREAM, run_id) as stream:
             stream.append("orch.lane.started", lane.name, {"lane": lane.name, **first})
         hidden.rename(target)
     except OSError as error:
-        message = f"bundles cannot be written here (got {error.strerror}, expected a folder that can be written)"
+        message = (
+            f"bundles cannot be written here (got {error.strerror}, expected a folder that can be written)"
+        )
         raise RefusedError([Refusal(Label.FILE_UNREADABLE, message, Where(str(folder)))]) from error
     return _open(target, run_id, resumed=False)
 
@@ -118,7 +124,9 @@ def _open(bundle: Path, run_id: str, *, resumed: bool) -> Opened:
     except StreamError as error:
         os.close(lock)
         message = f"the stream does not hold (got {error}, expected an unbroken chain)"
-        raise RefusedError([Refusal(Label.FILE_UNREADABLE, message, Where(str(path), error.line, 1))]) from error
+        raise RefusedError(
+            [Refusal(Label.FILE_UNREADABLE, message, Where(str(path), error.line, 1))]
+        ) from error
 
 
 def _copy_specs(lane: LaneSpec, bundle: Path) -> None:

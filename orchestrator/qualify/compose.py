@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping
 
-from orchestrator.build.binding import Binding
+from orchestrator.build.binding import Binding, Mode
 from orchestrator.qualify.launch import FROM_PLAN, OWN, Launch, PlacedFile, Start
 from orchestrator.qualify.session import Session
 
@@ -18,7 +18,7 @@ def compose(
     *,
     epoch: int,
     target: int,
-    mode: str = "train",
+    mode: Mode = "train",
     publish_at: int = 0,
     restore: Mapping[str, str] | None = None,
     roles: Iterable[str] | None = None,
@@ -45,7 +45,8 @@ def compose(
     alone = len(session.planned.plan.roles) == 1
     bound_port = 0 if alone else port if port is not None else session.free_port(root)
     placed = tuple(
-        PlacedFile(f"restore/{each}", _digest(session, source), source) for each, source in sorted((restore or {}).items())
+        PlacedFile(f"restore/{each}", _digest(session, source), source)
+        for each, source in sorted((restore or {}).items())
     )
     manifest = next((file.sha256 for file in placed if file.name == "restore/manifest.json"), None)
     starts = []
@@ -54,8 +55,9 @@ def compose(
         source = (samples or {}).get(role, FROM_PLAN)
         words = own_words if source == FROM_PLAN else _digest(session, source)
         deadlines = session.lane.deadlines
+        which = (programs or {}).get(role, OWN)
         binding = Binding(
-            plan=session.planned.plan.digest,
+            plan=session.plan_of(which).digest,
             run_id=session.run_id,
             epoch=epoch,
             mode=mode,
@@ -71,7 +73,7 @@ def compose(
             run_ms=deadlines.run_ms,
         )
         files = (PlacedFile("samples", words, source), *placed)
-        starts.append(Start(role, (programs or {}).get(role, OWN), binding, files))
+        starts.append(Start(role, which, binding, files))
     return Launch(name, tuple(starts))
 
 

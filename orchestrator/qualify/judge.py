@@ -69,7 +69,13 @@ def judge_step(view: View, step: Step) -> StepOutcome:
         return StepOutcome(step.NAME, Verdict.UNKNOWN, 0, _why_not_run(events), ())
     failed = _failure(events, step.NAME)
     if failed is not None:
-        check = Check("acted", Verdict(failed["verdict"]), ("stream.jsonl",), "the step's own actions succeed", failed["reason"])
+        check = Check(
+            "acted",
+            Verdict(failed["verdict"]),
+            ("stream.jsonl",),
+            "the step's own actions succeed",
+            failed["reason"],
+        )
         return StepOutcome(step.NAME, check.verdict, attempts, failed["reason"], (check,), elapsed)
     checks = _checks(view, step)
     return StepOutcome(step.NAME, worst(check.verdict for check in checks), attempts, "", checks, elapsed)
@@ -79,9 +85,21 @@ def _checks(view: View, step: Step) -> tuple[Check, ...]:
     try:
         return step.judge(view)
     except NonFiniteError as error:
-        return (Check("reference", Verdict.FAIL, ("specs/index.json",), "finite words at every update", str(error)),)
+        return (
+            Check(
+                "reference", Verdict.FAIL, ("specs/index.json",), "finite words at every update", str(error)
+            ),
+        )
     except Exception as error:  # noqa: BLE001  # whatever broke, a judge that crashed has shown nothing
-        return (Check("judge", Verdict.UNKNOWN, (), "a judgement", f"the judge crashed: {type(error).__name__}: {error}"),)
+        return (
+            Check(
+                "judge",
+                Verdict.UNKNOWN,
+                (),
+                "a judgement",
+                f"the judge crashed: {type(error).__name__}: {error}",
+            ),
+        )
 
 
 def _attempts(events: tuple[Event, ...], step: str) -> tuple[int, float]:
@@ -89,7 +107,9 @@ def _attempts(events: tuple[Event, ...], step: str) -> tuple[int, float]:
     started = [event for event in about if event.type == "orch.step.started"]
     if not started:
         return 0, 0.0
-    seconds = (datetime.fromisoformat(about[-1].time) - datetime.fromisoformat(started[0].time)).total_seconds()
+    seconds = (
+        datetime.fromisoformat(about[-1].time) - datetime.fromisoformat(started[0].time)
+    ).total_seconds()
     return len(started), seconds
 
 
@@ -159,11 +179,15 @@ def _differences(
     listed = recorded.get("steps")
     before = {step.get("name"): step for step in listed} if isinstance(listed, list) else {}
     if list(before) != [step.name for step in steps]:
-        found.append(f"steps: recorded {', '.join(map(str, before))}, recomputed {', '.join(step.name for step in steps)}")
+        found.append(
+            f"steps: recorded {', '.join(map(str, before))}, recomputed {', '.join(step.name for step in steps)}"
+        )
     for step in steps:
         old, new = before.get(step.name), step.as_json()
         if old != new and old is not None:
-            found.append(f"step {step.name}: recorded {old.get('verdict')}, recomputed {new['verdict']}{_first_check(old, new)}")
+            found.append(
+                f"step {step.name}: recorded {old.get('verdict')}, recomputed {new['verdict']}{_first_check(old, new)}"
+            )
     return found
 
 

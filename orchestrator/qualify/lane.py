@@ -114,7 +114,9 @@ def run_lane(options: RunOptions, observer: Observer) -> Outcome:
         bundle = opened.folder
         view = View(bundle)
         if opened.stream.sealed and not verify(bundle):
-            return _outcome(view, read_qualification_seal(bundle), tracking.finish(options.tracker_url, observer, bundle))
+            return _outcome(
+                view, read_qualification_seal(bundle), tracking.finish(options.tracker_url, observer, bundle)
+            )
         session = _session(options, observer, opened, view)
         begun = opened.stream.events[0]
         tracking.begin(
@@ -150,7 +152,7 @@ def _open(options: RunOptions) -> bundles.Opened:
     if options.pods != LOCAL:
         raise UsageError(f"roles run on this machine only (got --pods {options.pods}, expected {LOCAL})")
     lane = read_lane(options.lane)
-    first = {
+    first: dict[str, object] = {
         "content_sha256": options.content.digest,
         "owner": options.owner,
         "pods": options.pods,
@@ -220,7 +222,7 @@ def _steps(session: Session, view: View) -> str:
             session.emit("lane.stopped", session.lane.name, {"reason": str(stop)})
             session.observer.note(str(stop))
             stopped = True
-            session.limits.deadline, session.limits.stop_requested = None, session.limits.stop_requested
+            session.limits.deadline = None
         outcome = judge_step(view, step)
         if not _judged(session, step.NAME):
             session.emit("step.judged", step.NAME, {"step": step.NAME, "verdict": str(outcome.verdict)})
@@ -247,16 +249,26 @@ def _step(session: Session, view: View, step: Step) -> str:
         except (StopLaneError, KeyboardInterrupt):
             raise
         except RefusedError as refused:
-            session.emit("attempt.failed", step.NAME, _about(session, step.NAME, str(refused), Verdict.FAIL, final=True))
+            session.emit(
+                "attempt.failed",
+                step.NAME,
+                _about(session, step.NAME, str(refused), Verdict.FAIL, final=True),
+            )
             return ""
         except (RemoteError, OrchError) as error:
-            session.emit("attempt.failed", step.NAME, _about(session, step.NAME, str(error), Verdict.UNKNOWN, final=True))
+            session.emit(
+                "attempt.failed",
+                step.NAME,
+                _about(session, step.NAME, str(error), Verdict.UNKNOWN, final=True),
+            )
             return ""
         except Exception as error:  # noqa: BLE001  # a step that crashed is unknown, and what it left is kept
             log = attempt.folder / "crash.txt"
             write_whole(log, traceback.format_exc().encode())
             reason = f"crashed: {type(error).__name__}: {error}"
-            session.emit("attempt.failed", step.NAME, _about(session, step.NAME, reason, Verdict.UNKNOWN, final=True))
+            session.emit(
+                "attempt.failed", step.NAME, _about(session, step.NAME, reason, Verdict.UNKNOWN, final=True)
+            )
             return session.relative(log)
         else:
             session.emit("step.finished", step.NAME, {"step": step.NAME, "attempt": number})
@@ -285,17 +297,35 @@ def _begin_attempt(session: Session, step: str) -> int | None:
 
 def _interrupted_attempts(session: Session, step: str) -> bool:
     """Whether the last attempt was lost with its controller: that is no fault of the step's and is not counted."""
-    failed = [event for event in session.stream.events if event.type == "orch.attempt.failed" and event.data["step"] == step]
+    failed = [
+        event
+        for event in session.stream.events
+        if event.type == "orch.attempt.failed" and event.data["step"] == step
+    ]
     return bool(failed) and failed[-1].data["reason"].startswith("the controller was gone")
 
 
-def _about(session: Session, step: str, reason: str, verdict: Verdict, *, final: bool = False) -> dict[str, object]:
-    number = [event.data["attempt"] for event in session.stream.events if event.type == "orch.step.started" and event.data["step"] == step]
-    return {"step": step, "attempt": number[-1] if number else 0, "reason": reason, "verdict": str(verdict), "final": final}
+def _about(
+    session: Session, step: str, reason: str, verdict: Verdict, *, final: bool = False
+) -> dict[str, object]:
+    number = [
+        event.data["attempt"]
+        for event in session.stream.events
+        if event.type == "orch.step.started" and event.data["step"] == step
+    ]
+    return {
+        "step": step,
+        "attempt": number[-1] if number else 0,
+        "reason": reason,
+        "verdict": str(verdict),
+        "final": final,
+    }
 
 
 def _judged(session: Session, step: str) -> bool:
-    return any(event.type == "orch.step.judged" and event.data["step"] == step for event in session.stream.events)
+    return any(
+        event.type == "orch.step.judged" and event.data["step"] == step for event in session.stream.events
+    )
 
 
 def _finish(options: RunOptions, session: Session, view: View, crashed: str) -> Outcome:

@@ -64,7 +64,9 @@ class Start:
             "role": self.role,
             "program": self.program,
             "binding": self.binding.as_json(),
-            "files": [{"name": file.name, "sha256": file.sha256, "source": file.source} for file in self.files],
+            "files": [
+                {"name": file.name, "sha256": file.sha256, "source": file.source} for file in self.files
+            ],
             "node": self.node,
             "executable_sha256": self.executable_sha256,
             "node_sha256": self.node_sha256,
@@ -94,7 +96,11 @@ class Launch:
     def write(self, folder: Path) -> None:
         """Writes `launch.json` into the launch's folder of the bundle."""
         folder.mkdir(parents=True, exist_ok=True)
-        content = {"schema": "orch-launch/v1", "launch": self.name, "starts": [start.as_json() for start in self.starts]}
+        content = {
+            "schema": "orch-launch/v1",
+            "launch": self.name,
+            "starts": [start.as_json() for start in self.starts],
+        }
         write_whole(folder / "launch.json", dumps(content))
 
     @classmethod

@@ -42,17 +42,29 @@ def right_bytes(launched: Launched, expected: Mapping[str, object]) -> tuple[Che
         program = view.program(start.role, start.program)
         made = None if program is None else hashlib.sha256(bind(program, start.binding)).hexdigest()
         if not made == start.executable_sha256 == start.node_sha256:
-            differing.append(f"{start.role}: made {made}, written down {start.executable_sha256}, on the node {start.node_sha256}")
-    inputs = (f"{launched.name}/launch.json", *(view.program_file(start.role, start.program) for start in launched.launch.starts))
+            differing.append(
+                f"{start.role}: made {made}, written down {start.executable_sha256}, on the node {start.node_sha256}"
+            )
+    inputs = (
+        f"{launched.name}/launch.json",
+        *(view.program_file(start.role, start.program) for start in launched.launch.starts),
+    )
     wrong = [
         f"{start.role}.{key} = {getattr(start.binding, key)}"
         for start in launched.launch.starts
         for key, value in {"run_id": _run_id(view), **expected}.items()
         if getattr(start.binding, key) != value
     ]
-    wrong += [f"{start.role} placed {file}" for start in launched.launch.starts for file in _misplaced(view, start)]
+    wrong += [
+        f"{start.role} placed {file}" for start in launched.launch.starts for file in _misplaced(view, start)
+    ]
     return (
-        equal(f"{name}-executables", inputs, "program + binding = what ran, for every role", _all_or(differing, "program + binding = what ran, for every role")),
+        equal(
+            f"{name}-executables",
+            inputs,
+            "program + binding = what ran, for every role",
+            _all_or(differing, "program + binding = what ran, for every role"),
+        ),
         equal(f"{name}-binding", inputs[:1], _shown(expected), _all_or(wrong, _shown(expected))),
     )
 
@@ -81,7 +93,9 @@ def _all_or(problems: list[str], fine: str) -> str:
     return "; ".join(problems) if problems else fine
 
 
-def completed(launched: Launched, *, epoch: int, mode: str, version: Version, results: Mapping[str, float]) -> Check:
+def completed(
+    launched: Launched, *, epoch: int, mode: str, version: Version, results: Mapping[str, float]
+) -> Check:
     """Every role ended with exit 0, nothing on standard error, and exactly the reference's line on standard output."""
     problems = []
     for role in launched.view.planned.plan.roles:
@@ -158,7 +172,13 @@ def published(launched: Launched, version: Version, *, epoch: int) -> Check:
     manifest = launched.manifest(version.number)
     fine = f"{_state(version)}, epoch {epoch}"
     if manifest is None:
-        return Check(name, Verdict.FAIL, launched.files("checkpoint"), fine, f"version {version.number} was not published")
+        return Check(
+            name,
+            Verdict.FAIL,
+            launched.files("checkpoint"),
+            fine,
+            f"version {version.number} was not published",
+        )
     inputs = (manifest, *(launched.file(role, "checkpoint") for role in launched.roles))
     try:
         found = launched.checkpoint(version.number)
@@ -171,7 +191,9 @@ def published(launched: Launched, version: Version, *, epoch: int) -> Check:
     difference = first_difference(view.planned.plan.system, version.words, found.words)
     if difference:
         at, expected, got = difference
-        return Check(name, Verdict.FAIL, inputs, f"{at} = {expected} at update {version.number}", f"{at} = {got}")
+        return Check(
+            name, Verdict.FAIL, inputs, f"{at} = {expected} at update {version.number}", f"{at} = {got}"
+        )
     return Check(name, Verdict.PASS, inputs, fine, fine)
 
 
@@ -179,7 +201,9 @@ def _state(version: Version) -> str:
     return f"state {version.state} at update {version.number}"
 
 
-def first_difference(system: System, expected: tuple[float, ...], got: tuple[float, ...]) -> tuple[str, str, str] | None:
+def first_difference(
+    system: System, expected: tuple[float, ...], got: tuple[float, ...]
+) -> tuple[str, str, str] | None:
     """The first word whose bits differ: its name, what was expected, what is there; None if none differs."""
     names = (f"{field.name}[{index}]" for field in system.state_fields for index in range(field.size))
     for name, left, right in zip(names, expected, got, strict=True):

@@ -112,7 +112,8 @@ class Launcher:
     def _journalled(self, kind: str, launch: str, **more: object) -> bool:
         wanted = self._about(launch, **more)
         return any(
-            event.type == f"orch.{kind}" and wanted.items() <= event.data.items() for event in self.session.stream.events
+            event.type == f"orch.{kind}" and wanted.items() <= event.data.items()
+            for event in self.session.stream.events
         )
 
     def _about(self, launch: str, **more: object) -> dict[str, object]:
@@ -138,7 +139,9 @@ class Launcher:
         for file in start.files:
             data = self._file_bytes(start.role, file.source)
             if node.put(data, folder / file.name) != file.sha256:
-                raise RemoteError(f"{node.name}: {folder / file.name} is not what was sent (expected {file.sha256})")
+                raise RemoteError(
+                    f"{node.name}: {folder / file.name} is not what was sent (expected {file.sha256})"
+                )
         return replace(start, node=node.name, executable_sha256=sha256_bytes(executable), node_sha256=found)
 
     def _file_bytes(self, role: str, source: str) -> bytes:
@@ -149,7 +152,8 @@ class Launcher:
 
     def _inspect(self, launch: Launch) -> dict[str, JobState]:
         return {
-            start.role: self.session.node(start.role).inspect(self._job(launch.name, start)) for start in launch.starts
+            start.role: self.session.node(start.role).inspect(self._job(launch.name, start))
+            for start in launch.starts
         }
 
     def _reattach(self, launch: Launch) -> None:
@@ -158,7 +162,9 @@ class Launcher:
         if gone:
             self.stop(launch)
             self._close(launch, self._inspect(launch), reason="not all roles were found again")
-            raise AttemptLostError(f"the controller was gone, and so {'is' if len(gone) == 1 else 'are'} {', '.join(gone)}")
+            raise AttemptLostError(
+                f"the controller was gone, and so {'is' if len(gone) == 1 else 'are'} {', '.join(gone)}"
+            )
         pids = {role: str(state.pid) for role, state in states.items()}
         self.session.emit("launch.reattached", self.attempt.step, self._about(launch.name, pids=pids))
 
@@ -167,7 +173,9 @@ class Launcher:
         seen: set[str] = set()
         published: set[int] = set()
         first_end: float | None = None
-        patience = max(max(start.binding.round_ms, start.binding.connect_ms) / 1000 for start in launch.starts) + 2
+        patience = (
+            max(max(start.binding.round_ms, start.binding.connect_ms) / 1000 for start in launch.starts) + 2
+        )
         last_report = 0.0
         longest = max(self._job(launch.name, start).deadline_s for start in launch.starts)
         # the runner on the node ends a role at its deadline; this is for a runner that never began, or was killed
@@ -196,7 +204,9 @@ class Launcher:
             seen.add(role)
             if not self._journalled("job.started", launch.name, role=role):
                 ticks = str(state.start_ticks)
-                data = self._about(launch.name, role=role, pid=state.pid, start_ticks=ticks, boot_id=state.boot_id)
+                data = self._about(
+                    launch.name, role=role, pid=state.pid, start_ticks=ticks, boot_id=state.boot_id
+                )
                 self.session.emit("job.started", self.attempt.step, data)
 
     def _report(self, launch: Launch, published: set[int]) -> None:
@@ -215,7 +225,9 @@ class Launcher:
             for start in launch.starts:
                 self._collect_checkpoint(launch, start)
 
-    def _close(self, launch: Launch, states: Mapping[str, JobState], reason: str = "") -> dict[str, RoleRecord]:
+    def _close(
+        self, launch: Launch, states: Mapping[str, JobState], reason: str = ""
+    ) -> dict[str, RoleRecord]:
         folder = self.attempt.folder / launch.name
         for start in launch.starts:
             self._collect(launch, start, states[start.role])
@@ -252,7 +264,14 @@ class Launcher:
 def checkpoint_files(bundle: Path, launch: Path, roles: Iterable[str], version: int) -> dict[str, str]:
     """The collected set of a version: name under `restore/` -> bundle file; empty if it was not published whole."""
     folders = [launch / role / "checkpoint" for role in roles]
-    manifest = next((folder / manifest_name(version) for folder in folders if (folder / manifest_name(version)).is_file()), None)
+    manifest = next(
+        (
+            folder / manifest_name(version)
+            for folder in folders
+            if (folder / manifest_name(version)).is_file()
+        ),
+        None,
+    )
     if manifest is None:
         return {}
     try:

@@ -17,7 +17,9 @@ from evidence.stream import Stream
 
 from orchestrator.build.compile import Program
 from orchestrator.errors import Label
-from orchestrator.plan.derive import Planned
+from orchestrator.plan.derive import Planned, other_plan
+from orchestrator.plan.model import Plan
+from orchestrator.qualify.launch import OWN
 from orchestrator.remote.base import Remote, RemoteError
 from orchestrator.spec.lane import LaneSpec
 
@@ -79,7 +81,10 @@ class Limits:
         if self.stop_requested:
             raise StopLaneError(self.stop_requested)
         if self.deadline is not None and time.monotonic() >= self.deadline:
-            raise StopLaneError(f"the lane's duration limit has passed (got more than {self.duration_s:g} s)", Label.LIMIT_DURATION)
+            raise StopLaneError(
+                f"the lane's duration limit has passed (got more than {self.duration_s:g} s)",
+                Label.LIMIT_DURATION,
+            )
 
 
 @dataclass
@@ -125,6 +130,10 @@ class Session:
         """Roles in order, the root first."""
         return tuple(role.name for role in self.planned.plan.roles)
 
+    def plan_of(self, which: str) -> Plan:
+        """The plan that `own` or `other` programs are made from."""
+        return self.planned.plan if which == OWN else other_plan(self.planned).plan
+
     def emit(self, kind: str, subject: str, data: Mapping[str, object]) -> Event:
         """Appends to the journal and tells the observer."""
         event = self.stream.append(f"orch.{kind}", subject, data)
@@ -154,5 +163,7 @@ class Session:
         ephemeral = node.ephemeral_ports()
         free = [port for port in LISTEN_PORTS if port not in taken and port not in ephemeral]
         if not free:
-            raise RemoteError(f"{node.name}: no free port (got 0 of {len(LISTEN_PORTS)} in {LISTEN_PORTS.start}-{LISTEN_PORTS.stop - 1}, expected 1)")
+            raise RemoteError(
+                f"{node.name}: no free port (got 0 of {len(LISTEN_PORTS)} in {LISTEN_PORTS.start}-{LISTEN_PORTS.stop - 1}, expected 1)"
+            )
         return random.choice(free)  # noqa: S311  # spreads runs over ports; nothing secret depends on it

@@ -10,7 +10,17 @@ from pathlib import Path
 from orchestrator.qualify.session import Observer
 
 
-def begin(url: str | None, observer: Observer, *, run_id: str, lane: str, bundle: Path, plan: str, system: str, started: str) -> None:
+def begin(
+    url: str | None,
+    observer: Observer,
+    *,
+    run_id: str,
+    lane: str,
+    bundle: Path,
+    plan: str,
+    system: str,
+    started: str,
+) -> None:
     """Notes that a run goes on; a complaint goes to the observer."""
     if url is None:
         return
@@ -20,7 +30,9 @@ def begin(url: str | None, observer: Observer, *, run_id: str, lane: str, bundle
 
     try:
         with open_store(url) as store:
-            begin_run(store, run_id=run_id, lane=lane, bundle=bundle, plan=plan, system=system, started=started)
+            begin_run(
+                store, run_id=run_id, lane=lane, bundle=bundle, plan=plan, system=system, started=started
+            )
     except TrackerError as error:
         observer.note(f"tracker: {error}; the run goes on, `tracker ingest {bundle}` can record it later")
 

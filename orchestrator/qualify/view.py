@@ -79,11 +79,17 @@ class View:
 
     def attempts(self, step: str) -> int:
         """How often a step was begun."""
-        return sum(event.type == "orch.step.started" and event.data["step"] == step for event in self.events())
+        return sum(
+            event.type == "orch.step.started" and event.data["step"] == step for event in self.events()
+        )
 
     def attempt(self, step: str) -> str | None:
         """Folder of the step's finished attempt, as the manifest names it; None if none was finished."""
-        found = [event for event in self.events() if event.type == "orch.step.finished" and event.data["step"] == step]
+        found = [
+            event
+            for event in self.events()
+            if event.type == "orch.step.finished" and event.data["step"] == step
+        ]
         return f"steps/{step}/{found[-1].data['attempt']}" if found else None
 
     def json(self, name: str) -> Any:

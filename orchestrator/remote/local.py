@@ -69,7 +69,9 @@ class Local:
             path.mkdir(mode=0o700, parents=True, exist_ok=True)
             status = path.lstat()
             if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid():
-                raise RemoteError(f"{self.name}: {root} is not a folder of this user (got uid {status.st_uid}, expected {os.getuid()})")
+                raise RemoteError(
+                    f"{self.name}: {root} is not a folder of this user (got uid {status.st_uid}, expected {os.getuid()})"
+                )
             (path / OWNER_MARK).write_text(owner + "\n", encoding="utf-8")
         except OSError as error:
             raise RemoteError(f"{self.name}: cannot make {root}: {error.strerror}") from error
@@ -127,7 +129,13 @@ class Local:
             return JobState("exited", int(exit_code), pid, ticks, boot_id)
         if pid is None:
             # between the folder and the pid file the runner is alive, or it was killed right there
-            return JobState("running" if folder.exists() and self._runner_alive(job) else "lost" if folder.exists() else "absent")
+            return JobState(
+                "running"
+                if folder.exists() and self._runner_alive(job)
+                else "lost"
+                if folder.exists()
+                else "absent"
+            )
         alive = boot_id == _boot_id() and (_start_ticks(pid) == ticks or self._runner_alive(job))
         if not alive and (code := _read(folder / "exit")) is not None:  # it ended between the two looks
             return JobState("exited", int(code), pid, ticks, boot_id)
@@ -174,7 +182,9 @@ class Local:
         """Removes the folder if it, or a folder above it, bears our mark."""
         path = Path(folder)
         if not any((above / OWNER_MARK).is_file() for above in (path, *path.parents)):
-            raise RemoteError(f"{self.name}: {folder} bears no mark of ours (got none, expected {OWNER_MARK}); nothing was removed")
+            raise RemoteError(
+                f"{self.name}: {folder} bears no mark of ours (got none, expected {OWNER_MARK}); nothing was removed"
+            )
         shutil.rmtree(path, ignore_errors=False)
 
 
@@ -211,7 +221,9 @@ def _cmdline(pid: int) -> list[bytes]:
 def _start_ticks(pid: int) -> int | None:
     """Start time of a process that is not a zombie, in clock ticks since boot; None if there is none."""
     try:
-        fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()
+        fields = (
+            Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()
+        )
     except OSError:
         return None
     return None if fields[0] == "Z" else int(fields[19])

@@ -13,10 +13,10 @@ struct caller {
     struct hello hello;
 };
 
-static void check(const char *fault)
+static void check(const char *label)
 {
-    if (fault)
-        refuse(fault);
+    if (label)
+        refuse(label);
 }
 
 /* Takes what has come of a hello; false if the caller is gone. */
@@ -56,6 +56,10 @@ enum { STRANGERS = 16, CALLERS = ROLE_COUNT - 1 + STRANGERS };
 static struct caller callers[CALLERS];
 static struct waiting waiting[1 + CALLERS + ROLE_COUNT];
 
+/* What is wrong with the first caller that does not belong here; said when all have come, so that those who do
+ * belong see the root go instead of dialling until their deadline. */
+static const char *fault;
+
 static void drop(struct caller *caller)
 {
     system_close(caller->socket);
@@ -89,7 +93,7 @@ static void accept_all(int listener, const struct hello *own)
     }
 }
 
-/* True if the caller has become a peer. */
+/* True if the caller is one of those that are waited for: a peer, or one that ends the run. */
 static bool recognise(struct caller *caller, int *sockets, const struct hello *own)
 {
     if (!listen_to(caller) || !frame_may_begin(&caller->hello, caller->got)) {
@@ -100,10 +104,13 @@ static bool recognise(struct caller *caller, int *sockets, const struct hello *o
         return false;
     uint32_t sender = caller->hello.frame.sender;
     bool is_child = sender > 0 && sender < ROLE_COUNT;
-    check(hello_fault(&caller->hello, own, is_child ? sender : 1));
-    if (sockets[sender - 1] >= 0)
-        refuse("frame-identity");
-    sockets[sender - 1] = caller->socket;
+    const char *found = hello_fault(&caller->hello, own, is_child ? sender : 1);
+    if (!found && sockets[sender - 1] >= 0)
+        found = "frame-identity";
+    if (found)
+        fault = fault ? fault : found;
+    else
+        sockets[sender - 1] = caller->socket;
     caller->socket = -1;
     return true;
 }
@@ -120,7 +127,7 @@ static void sleep_for(int listener, const int *sockets, struct deadline deadline
     net_wait(waiting, count, deadline, INT64_MAX);
     for (size_t i = first_peer; i < count; i++)
         if (net_is_gone(waiting + i))
-            refuse("peer-lost");
+            refuse(fault ? fault : "peer-lost");
 }
 
 void meeting_gather(int *sockets, const struct endpoint *endpoint, const struct hello *own, struct deadline deadline)
@@ -132,12 +139,15 @@ void meeting_gather(int *sockets, const struct endpoint *endpoint, const struct 
     for (size_t i = 0; i < ROLE_COUNT - 1; i++)
         sockets[i] = -1;
     for (size_t missing = ROLE_COUNT - 1; missing > 0;) {
+        if (fault)
+            deadline.label = fault;
         sleep_for(listener, sockets, deadline);
         accept_all(listener, own);
         for (size_t i = 0; i < CALLERS; i++)
             if (callers[i].socket >= 0 && recognise(callers + i, sockets, own))
                 missing--;
     }
+    check(fault);
     for (size_t i = 0; i < CALLERS; i++)
         if (callers[i].socket >= 0)
             drop(callers + i);

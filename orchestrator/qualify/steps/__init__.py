@@ -12,7 +12,16 @@ from typing import Protocol, cast
 from orchestrator.plan.derive import Planned
 from orchestrator.qualify.checks import Check
 from orchestrator.qualify.launcher import Launcher
-from orchestrator.qualify.steps import build, evaluate, host_shadow, preflight, record, refusals, split, uninterrupted
+from orchestrator.qualify.steps import (
+    build,
+    evaluate,
+    host_shadow,
+    preflight,
+    record,
+    refusals,
+    split,
+    uninterrupted,
+)
 from orchestrator.qualify.view import View
 
 
@@ -38,7 +47,16 @@ class Step(Protocol):
         ...
 
 
-_MODULES: tuple[ModuleType, ...] = (preflight, build, refusals, uninterrupted, split, host_shadow, evaluate, record)
+_MODULES: tuple[ModuleType, ...] = (
+    preflight,
+    build,
+    refusals,
+    uninterrupted,
+    split,
+    host_shadow,
+    evaluate,
+    record,
+)
 ALL: tuple[Step, ...] = cast("tuple[Step, ...]", _MODULES)
 
 

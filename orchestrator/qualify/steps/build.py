@@ -12,12 +12,11 @@ from evidence.files import write_whole
 
 from orchestrator.build.compile import build_programs
 from orchestrator.build.elf import verify
-from orchestrator.plan.derive import Planned
+from orchestrator.plan.derive import Planned, other_plan
 from orchestrator.qualify.checks import Check, Verdict, equal
 from orchestrator.qualify.launch import OTHER, OWN
 from orchestrator.qualify.launcher import Launcher
 from orchestrator.qualify.session import Session
-from orchestrator.qualify.steps.refusals import other_plan
 from orchestrator.qualify.view import PROGRAM_FOLDERS, View
 
 NAME = "build"
@@ -72,22 +71,28 @@ def judge(view: View) -> tuple[Check, ...]:
     recorded = view.json("plan.json") or {}
     checks = [
         equal("plan", ("plan.json", "specs/index.json"), plan.digest, recorded.get("digest")),
-        equal("system", ("plan.json", "specs/index.json"), plan.system.digest, recorded.get("system")),
+        equal("system", ("plan.json", "specs/index.json"), plan.system.digest, recorded.get("system_digest")),
     ]
     listing = view.json(f"{folder}/programs.json") or {}
     for which, planned, names in wanted(view.planned):
         for name in names:
             file = f"{PROGRAM_FOLDERS[which]}/{name}.elf"
-            checks.append(_program(view, f"{folder}/{file}", planned, name, listing.get(file, {}).get("sha256")))
+            label = f"{name}-program" if which == OWN else f"{name}-control-program"
+            recorded_sha256 = listing.get(file, {}).get("sha256")
+            checks.append(_program(view, label, f"{folder}/{file}", planned, name, recorded_sha256))
     return tuple(checks)
 
 
-def _program(view: View, name: str, planned: Planned, role: str, recorded: object) -> Check:
+def _program(
+    view: View, label: str, name: str, planned: Planned, role: str, recorded: object
+) -> Check:
     data = view.bytes(name)
     fine = f"static {planned.targets[role]} program of plan {planned.plan.digest[:16]}"
     if data is None:
-        return Check(f"{role}-program", Verdict.UNKNOWN, (name,), fine, "nothing")
-    problems = [str(problem) for problem in verify(data, target=planned.targets[role], plan=planned.plan.digest)]
+        return Check(label, Verdict.UNKNOWN, (name,), fine, "nothing")
+    problems = [
+        str(problem) for problem in verify(data, target=planned.targets[role], plan=planned.plan.digest)
+    ]
     if hashlib.sha256(data).hexdigest() != recorded:
         problems.append(f"its digest is not the one recorded at the build (expected {recorded})")
-    return equal(f"{role}-program", (name,), fine, "; ".join(problems) or fine)
+    return equal(label, (name,), fine, "; ".join(problems) or fine)

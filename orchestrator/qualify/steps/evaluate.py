@@ -37,7 +37,9 @@ def judge(view: View) -> tuple[Check, ...]:
     if fresh is not None:
         checks += right_bytes(fresh, {"epoch": EPOCH, "mode": "evaluate", "target": updates, "resume": True})
         results = view.evaluation(updates)
-        checks.append(completed(fresh, epoch=EPOCH, mode="evaluate", version=view.version(updates), results=results))
+        checks.append(
+            completed(fresh, epoch=EPOCH, mode="evaluate", version=view.version(updates), results=results)
+        )
     corrupted, missing = began(view, NAME, CORRUPTED)
     checks += missing
     if corrupted is not None:

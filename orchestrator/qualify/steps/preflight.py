@@ -99,7 +99,10 @@ def _binding(session: Session, nodes: Mapping[str, Mapping[str, Any]]) -> dict[s
     kept = ("machine", "kernel", "hostname_sha256", "boot_id", "cpus", "memory_bytes", "quota_bytes")
     return {
         "schema": "orch-binding/v1",
-        "nodes": {name: {**{key: node[key] for key in kept}, "pod": None, "clock_offset_ns": 0} for name, node in nodes.items()},
+        "nodes": {
+            name: {**{key: node[key] for key in kept}, "pod": None, "clock_offset_ns": 0}
+            for name, node in nodes.items()
+        },
         "roles": {
             role: {
                 "node": session.placement[role],
@@ -141,7 +144,13 @@ def _instruction_set(view: View, file: str, role: str, node: Mapping[str, Any]) 
     if node["machine"] == machine:
         return Check(name, Verdict.PASS, (file,), machine, machine)
     if target in node["emulators"]:
-        return Check(name, Verdict.PASS, (file,), machine, f"{node['machine']}, emulated by {node['emulators'][target]}")
+        return Check(
+            name,
+            Verdict.PASS,
+            (file,),
+            machine,
+            f"{node['machine']}, emulated by {node['emulators'][target]}",
+        )
     got = (
         f"{Label.EMULATOR_MISSING}: the node is {node['machine']} and has no {EMULATORS[target]}"
         f" (install Debian's package {EMULATOR_PACKAGE})"
@@ -156,7 +165,11 @@ def _memory(
     for role in view.planned.plan.roles:
         need = demand(view.planned.plan, role).total
         quota = quotas[placement[role.name]]
-        said = [f"{refusal.label}: {refusal.message}" for refusal in refusals if refusal.key == f"memory.{role.name}"]
+        said = [
+            f"{refusal.label}: {refusal.message}"
+            for refusal in refusals
+            if refusal.key == f"memory.{role.name}"
+        ]
         expected = f"{need} bytes within the quota"
         got = "; ".join(said) if said else f"{need} of {quota} bytes"
         yield Check(f"{role.name}-memory", Verdict.FAIL if said else Verdict.PASS, (file,), expected, got)

@@ -14,7 +14,11 @@ from orchestrator.qualify.view import View
 
 NAME = "record"
 DOES = "looks for processes left behind, removes the run's own folder from every node, seals the bundle"
-CHECKS = ("no process of the run is left", "every launch that began was collected", "the run's folder is gone, or kept by request")
+CHECKS = (
+    "no process of the run is left",
+    "every launch that began was collected",
+    "the run's folder is gone, or kept by request",
+)
 LEFT = "left.json"
 
 
@@ -43,7 +47,9 @@ def judge(view: View) -> tuple[Check, ...]:
         return (Check("left", Verdict.UNKNOWN, (file,), "what is left on every node", "nothing"),)
     checks = []
     for name, node in left.items():
-        checks.append(equal(f"{name}-processes", (file,), "none", ", ".join(map(str, node["processes"])) or "none"))
+        checks.append(
+            equal(f"{name}-processes", (file,), "none", ", ".join(map(str, node["processes"])) or "none")
+        )
         got = "kept by request" if node["kept"] else f"{node['files']} files"
         checks.append(equal(f"{name}-folder", (file,), got if node["kept"] else "0 files", got))
     launches = {"orch.launch.started": [], "orch.launch.finished": []}  # type: dict[str, list[tuple[object, ...]]]
@@ -52,5 +58,7 @@ def judge(view: View) -> tuple[Check, ...]:
             launches[event.type].append(tuple(event.data[key] for key in ("step", "attempt", "launch")))
     never = [each for each in launches["orch.launch.started"] if each not in launches["orch.launch.finished"]]
     got = "; ".join(f"{step}/{attempt}/{launch}" for step, attempt, launch in never)
-    checks.append(equal("collected", ("stream.jsonl",), "every launch that began", got or "every launch that began"))
+    checks.append(
+        equal("collected", ("stream.jsonl",), "every launch that began", got or "every launch that began")
+    )
     return tuple(checks)

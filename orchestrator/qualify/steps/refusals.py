@@ -6,10 +6,10 @@ A short base run comes first: it publishes the checkpoint that the controls tamp
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from orchestrator.errors import Label
-from orchestrator.plan.derive import Planned
+from orchestrator.plan.derive import other_plan
 from orchestrator.qualify.checks import Check, Verdict, equal
 from orchestrator.qualify.compose import compose
 from orchestrator.qualify.launch import OTHER, Launch
@@ -32,12 +32,6 @@ CHECKS = (
 BASE, HOLDER = "base", "port-holder"
 
 
-def other_plan(planned: Planned) -> Planned:
-    """The same roles and data under another system: half its rate. Sound in itself, and another plan."""
-    system = replace(planned.plan.system, rate=planned.plan.system.rate / 2)
-    return replace(planned, plan=replace(planned.plan, system=system))
-
-
 @dataclass(frozen=True)
 class Control:
     """One experiment. `labels` gives what each role that takes part must say."""
@@ -52,7 +46,9 @@ def _everyone(label: Label) -> Callable[[tuple[str, ...]], Mapping[str, str]]:
 
 def _mismatched_pair(roles: tuple[str, ...]) -> Mapping[str, str]:
     """Root and the alien say what is wrong; the others only see the root go."""
-    return {role: Label.FRAME_IDENTITY if role in (roles[0], roles[-1]) else Label.PEER_LOST for role in roles}
+    return {
+        role: Label.FRAME_IDENTITY if role in (roles[0], roles[-1]) else Label.PEER_LOST for role in roles
+    }
 
 
 FRAME_IDENTITY = Control("frame-identity", _mismatched_pair)
@@ -78,11 +74,15 @@ def act(launcher: Launcher) -> None:
     restores = {
         CHUNK: flip_shard_byte(session.bundle, base, folder / CHUNK.name),
         COVERAGE: drop_shard(base),
-        SYSTEM: other_system(session.bundle, other_plan(session.planned), session.run_id, folder / SYSTEM.name),
+        SYSTEM: other_system(
+            session.bundle, other_plan(session.planned), session.run_id, folder / SYSTEM.name
+        ),
     }
     for control, restore in restores.items():
         launcher.run(compose(session, control.name, epoch=2, target=2, restore=restore))
-    samples = alter_samples(session.bundle, folder / DATA.name, {role: session.samples(role) for role in roles})
+    samples = alter_samples(
+        session.bundle, folder / DATA.name, {role: session.samples(role) for role in roles}
+    )
     launcher.run(compose(session, DATA.name, epoch=1, target=1, samples=samples))
     if len(roles) > 1:
         _port_in_use(launcher, roles[0])
@@ -96,7 +96,9 @@ def _port_in_use(launcher: Launcher, root: str) -> None:
     holder = launcher.begin(compose(session, HOLDER, epoch=1, target=1, roles=(root,)))
     if launcher.ended(HOLDER) or not launcher.listening(holder, root):
         raise AttemptLostError("the port's holder ended before the control began")
-    contender: Launch = compose(session, PORT.name, epoch=1, target=1, roles=(root,), port=holder.starts[0].binding.port)
+    contender: Launch = compose(
+        session, PORT.name, epoch=1, target=1, roles=(root,), port=holder.starts[0].binding.port
+    )
     launcher.run(contender)
     if not launcher.running(holder):
         raise AttemptLostError("the port's holder ended while the control ran")
@@ -141,9 +143,24 @@ def _controls_differ(view: View) -> tuple[Check, ...]:
         ]
         verdict = Verdict.PASS if altered else Verdict.FAIL
         inputs = (f"{launched.name}/launch.json",)
-        checks.append(Check(f"{control.name}-altered", verdict, inputs, "an altered file in place", ", ".join(sorted(set(altered))) or "none"))
+        checks.append(
+            Check(
+                f"{control.name}-altered",
+                verdict,
+                inputs,
+                "an altered file in place",
+                ", ".join(sorted(set(altered))) or "none",
+            )
+        )
     launched = view.launch(NAME, FRAME_IDENTITY.name)
     if launched is not None:
         programs = {start.role: start.program for start in launched.launch.starts}
-        checks.append(equal("frame-identity-program", (f"{launched.name}/launch.json",), OTHER, programs.get(view.roles[-1])))
+        checks.append(
+            equal(
+                "frame-identity-program",
+                (f"{launched.name}/launch.json",),
+                OTHER,
+                programs.get(view.roles[-1]),
+            )
+        )
     return tuple(checks)

@@ -75,7 +75,9 @@ def last_checkpoint(launcher: Launcher) -> dict[str, str]:
     view = View(session.bundle)
     folder = view.attempt(NAME)
     found = (
-        checkpoint_files(session.bundle, session.bundle / folder / PARTS[1], session.role_names, session.lane.updates)
+        checkpoint_files(
+            session.bundle, session.bundle / folder / PARTS[1], session.role_names, session.lane.updates
+        )
         if folder
         else {}
     )

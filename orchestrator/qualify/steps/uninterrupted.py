@@ -9,7 +9,14 @@ from __future__ import annotations
 from orchestrator.oracle.checkpoint import CheckpointError
 from orchestrator.qualify.checks import Check, Verdict
 from orchestrator.qualify.compose import compose
-from orchestrator.qualify.launch_checks import began, completed, first_difference, published, right_bytes, trajectory
+from orchestrator.qualify.launch_checks import (
+    began,
+    completed,
+    first_difference,
+    published,
+    right_bytes,
+    trajectory,
+)
 from orchestrator.qualify.launcher import Launcher
 from orchestrator.qualify.view import Launched, View
 
@@ -42,7 +49,9 @@ def judge(view: View) -> tuple[Check, ...]:
     checks = [_deterministic(first, second, (split, last))]
     for launched in (first, second):
         end = view.version(last)
-        checks += right_bytes(launched, {"epoch": EPOCH, "mode": "train", "target": last, "publish_at": split, "resume": False})
+        checks += right_bytes(
+            launched, {"epoch": EPOCH, "mode": "train", "target": last, "publish_at": split, "resume": False}
+        )
         checks.append(completed(launched, epoch=EPOCH, mode="train", version=end, results=end.results))
         checks.append(trajectory(launched, 1, last))
         checks += (published(launched, view.version(version), epoch=EPOCH) for version in (split, last))
