@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -127,7 +128,8 @@ def read_bytes(path: Path, limit: int) -> tuple[bytes | None, Refusal | None]:
         # O_NONBLOCK: opening a named pipe must not wait for its writer
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         with os.fdopen(descriptor, "rb") as file:
-            data = file.read(limit + 1)
+            regular = stat.S_ISREG(os.fstat(file.fileno()).st_mode)
+            data = file.read(limit + 1) if regular else b""
     except (FileNotFoundError, NotADirectoryError):
         return None, Refusal(
             Label.FILE_MISSING, "there is no such file (got nothing, expected a file)", where
@@ -139,6 +141,9 @@ def read_bytes(path: Path, limit: int) -> tuple[bytes | None, Refusal | None]:
             error.strerror if isinstance(error, OSError) and error.strerror else "a name no file can have"
         )
         return None, Refusal(Label.FILE_UNREADABLE, f"cannot be read (got: {reason}, expected a file)", where)
+    if not regular:
+        message = "cannot be read (got a pipe or a device, expected a file)"
+        return None, Refusal(Label.FILE_UNREADABLE, message, where)
     if len(data) > limit:
         return None, Refusal(
             Label.FILE_UNREADABLE,

@@ -13,7 +13,7 @@ from orchestrator.spec.places import visible
 
 MAX_NAMES = 4096
 NAME = r"[a-z][a-z0-9_-]{0,62}"
-_ALLOWED = re.compile(r"[A-Za-z0-9_,\[\]-]+\Z")
+_ALLOWED = re.compile(r"([A-Za-z0-9_,-]|\[[0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*\])+\Z")
 _NAME = re.compile(NAME + r"\Z")
 _RANGE = re.compile(r"\[([^\[\]]*)\]")
 

@@ -96,8 +96,12 @@ _TOPOLOGY_FORMS = {
         {
             "type": "object",
             "properties": {
-                "kind": {"enum": list(TOPOLOGIES)},
-                "fan_out": {"type": "integer", "minimum": 2},
+                "kind": {"enum": list(TOPOLOGIES), "description": "the shape"},
+                "fan_out": {
+                    "type": "integer",
+                    "minimum": 2,
+                    "description": "children of a node, in a hierarchy",
+                },
             },
             "required": ["kind"],
             "additionalProperties": False,
@@ -147,20 +151,17 @@ class Ownership:
 
 @dataclass(frozen=True)
 class Pairing:
-    """What one role's program is made for: a target and, for a device role, the name of a device profile."""
+    """What one role's program is made for: a target and, for a device role, a device profile."""
 
     role: str
     target: str
-    device: str | None
+    device: DeviceSpec | None
     where: Where
 
 
 @dataclass(frozen=True)
 class RunSpec:
-    """A run as declared. `samples`, `pairings` and `memory` (bytes, or None) stand in the order of `roles`.
-
-    `devices` holds the profile of every device that a pairing names.
-    """
+    """A run as declared; `samples`, `pairings` and `memory` (bytes, or None) in the order of `roles`."""
 
     path: Path
     document: Document = field(repr=False, compare=False)
@@ -172,7 +173,6 @@ class RunSpec:
     ownership: Ownership
     pairings: tuple[Pairing, ...]
     memory: tuple[int | None, ...]
-    devices: Mapping[str, DeviceSpec]
 
     def where(self, *key_path: str | int, key: bool = False) -> Where:
         """Gives the place of a key path in the file."""
@@ -271,11 +271,10 @@ def build(
             Pairing(
                 role,
                 pairing.target,
-                pairing.device,
+                devices[pairing.device] if pairing.device is not None else None,
                 document.where(("pairings", keys[role], "target")),
             )
             for role, pairing in zip(names, pairings, strict=True)
         ),
         memory=by_role(document, "memory", names, model.memory),
-        devices=devices,
     )

@@ -40,39 +40,43 @@ class Money:
         return f"{self.amount} {self.currency}"
 
 
+class QuantityError(ValueError):
+    """A text that is no quantity of the kind that was asked for."""
+
+
 def complain(label: Label, message: str, hint: str = "") -> PydanticCustomError:
     """Makes the error that a validator raises, so that its label and words come through as they are."""
     return PydanticCustomError("orch", "{message}", {"label": label.value, "message": message, "hint": hint})
 
 
 def parse_duration(text: str) -> int:
-    """Gives milliseconds of `250ms`, `10s`, `5m` or `2h`; raises ValueError for anything else, zero too."""
+    """Gives the milliseconds of `10s`, `5m` and the like; raises QuantityError for anything else, and zero."""
     match = re.fullmatch(_DURATION, text, re.ASCII)
     if match is None or int(match[1]) == 0:
-        raise ValueError(text)
+        raise QuantityError(text)
     return int(match[1]) * _MILLISECONDS[match[2]]
 
 
 def parse_money(text: str) -> Money:
-    """Gives the amount of `2.00 USD`; raises ValueError for anything else."""
+    """Gives the amount of `2.00 USD`; raises QuantityError for anything else."""
     match = re.fullmatch(_MONEY, text, re.ASCII)
     if match is None:
-        raise ValueError(text)
+        raise QuantityError(text)
     return Money(Decimal(match[1]), match[2])
 
 
 def parse_price(text: str) -> Money:
-    """Gives the amount per hour of `0.44 USD/h`; raises ValueError for anything else."""
+    """Gives the amount per hour of `0.44 USD/h`; raises QuantityError for anything else."""
     if not text.endswith("/h"):
-        raise ValueError(text)
+        raise QuantityError(text)
     return parse_money(text.removesuffix("/h"))
 
 
 def parse_size(text: str) -> int:
-    """Gives bytes of `64 MiB`; raises ValueError for anything else."""
+    """Gives bytes of `64 MiB`; raises QuantityError for anything else."""
     match = re.fullmatch(_SIZE, text, re.ASCII)
     if match is None:
-        raise ValueError(text)
+        raise QuantityError(text)
     return int(match[1]) * _BYTES[match[2]]
 
 
@@ -82,7 +86,7 @@ def _reader(parse: Any, expected: str) -> Any:
             raise complain(Label.VALUE_TYPE, f"(got {describe(value)}, expected {expected})")
         try:
             return parse(value)
-        except ValueError:
+        except QuantityError:
             raise complain(Label.VALUE_FORMAT, f"(got `{visible(value)}`, expected {expected})") from None
 
     return read

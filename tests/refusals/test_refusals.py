@@ -1,4 +1,4 @@
-"""Every file under `tests/refusals/<label>/<case>/` is wrong, and is refused exactly as its expected.json says."""
+"""Every case under `tests/refusals/<label>/` is wrong, and is refused exactly as its expected.json says."""
 
 import importlib.util
 import json
