@@ -29,10 +29,10 @@ def begin(
     from tracker.store import open_store
 
     try:
-        with open_store(url) as store:
-            begin_run(
-                store, run_id=run_id, lane=lane, bundle=bundle, plan=plan, system=system, started=started
-            )
+        store = open_store(url)
+        begin_run(
+            store, run_id=run_id, lane=lane, bundle=bundle, plan=plan, system=system, started=started
+        )
     except TrackerError as error:
         observer.note(f"tracker: {error}; the run goes on, `tracker ingest {bundle}` can record it later")
 
@@ -46,8 +46,7 @@ def finish(url: str | None, observer: Observer, bundle: Path) -> tuple[str, ...]
     from tracker.store import open_store
 
     try:
-        with open_store(url) as store:
-            return finish_run(store, bundle).items
+        return finish_run(open_store(url), bundle).items
     except TrackerError as error:
         observer.note(f"tracker: {error}; `tracker ingest {bundle}` can record the bundle later")
         return ()

@@ -4,6 +4,7 @@
 # Under FOLDER/job: stdout, stderr, pid ("pid start-ticks boot-id"), exit (the exit code; 128 + N for signal N).
 # Making FOLDER/job is atomic, so a second start of the same job does nothing. The program gets a session and
 # process group of its own; DEADLINE seconds after its start it is ended, TERM first, KILL after GRACE seconds.
+# The runner itself must lead a process group of its own.
 set -u
 folder=$1 deadline=$2 grace=$3
 shift 3
@@ -22,20 +23,18 @@ read -r boot </proc/sys/kernel/random/boot_id || boot=unknown
 printf '%s %s %s\n' "$child" "$start" "$boot" >job/pid.tmp && mv job/pid.tmp job/pid
 
 (
-    trap 'kill "$sleeper" 2>/dev/null; exit 0' TERM
-    sleep "$deadline" & sleeper=$!
-    wait "$sleeper"
+    sleep "$deadline"
     kill -TERM "-$child" 2>/dev/null
-    sleep "$grace" & sleeper=$!
-    wait "$sleeper"
+    sleep "$grace"
     kill -KILL "-$child" 2>/dev/null
 ) >/dev/null 2>&1 </dev/null &
-watchdog=$!
 
 wait "$child"
 code=$?
-kill -TERM "$watchdog" 2>/dev/null
-wait "$watchdog" 2>/dev/null
 # whatever the program left in its group ends with it
 kill -KILL "-$child" 2>/dev/null
+# the watchdog and its sleep share this shell's own group; nothing is left when the exit code appears
+trap '' TERM
+kill -TERM "-$$" 2>/dev/null
+wait
 printf '%s\n' "$code" >job/exit.tmp && mv job/exit.tmp job/exit

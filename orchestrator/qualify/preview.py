@@ -1,0 +1,38 @@
+"""What every step of a lane will do and check, before any of it is done."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from orchestrator.plan.derive import Planned
+from orchestrator.qualify.steps import ALL, not_applicable
+from orchestrator.spec.lane import LaneSpec
+
+
+@dataclass(frozen=True)
+class StepPreview:
+    """A step that is to come.
+
+    Attributes:
+        name: of the step.
+        does: in a few words.
+        checks: what its judge will look at.
+        skipped: why it will not run: `omitted: REASON` or `not applicable: REASON`; empty if it will.
+    """
+
+    name: str
+    does: str
+    checks: tuple[str, ...]
+    skipped: str
+
+
+def preview(lane: LaneSpec, planned: Planned) -> tuple[StepPreview, ...]:
+    """The eight steps in order, those that will not run with their reason."""
+    found = []
+    for step in ALL:
+        reason = not_applicable(step, planned)
+        skipped = f"not applicable: {reason}" if reason else ""
+        if step.NAME in lane.omit:
+            skipped = f"omitted: {lane.omit[step.NAME]}"
+        found.append(StepPreview(step.NAME, step.DOES, step.CHECKS, skipped))
+    return tuple(found)
