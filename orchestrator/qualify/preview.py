@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from orchestrator.plan.derive import Planned
+from orchestrator.plan.derive import derive
 from orchestrator.qualify.steps import ALL, not_applicable
 from orchestrator.spec.lane import LaneSpec
 
@@ -26,8 +26,9 @@ class StepPreview:
     skipped: str
 
 
-def preview(lane: LaneSpec, planned: Planned) -> tuple[StepPreview, ...]:
+def preview(lane: LaneSpec) -> tuple[StepPreview, ...]:
     """The eight steps in order, those that will not run with their reason."""
+    planned = derive(lane.run)
     found = []
     for step in ALL:
         reason = not_applicable(step, planned)
