@@ -37,6 +37,7 @@ class Reader:
     """Refusals by file, in the order of opening; a file that two others refer to is read once."""
 
     opened: dict[Path, list[Refusal]] = field(default_factory=dict)
+    _documents: dict[Path, Document | None] = field(default_factory=dict)
     _specs: dict[Path, Any] = field(default_factory=dict)
 
     def all(self) -> tuple[Refusal, ...]:
@@ -118,19 +119,18 @@ class Reader:
             return None
         width = sum(sample.values())
         header = system.header(sample) if named and width <= data.MAX_WIDTH else ()
+        self._refuse(path)  # opened, whatever comes of it
         try:
             return data.read_samples(path, width, header)
         except RefusedError as error:
-            self.opened[path] = list(error.refusals)
+            self._refuse(path, *error.refusals)
             return None
-        finally:
-            self.opened.setdefault(path, [])
 
     def _run(self, document: Document) -> RunSpec | None:
         path = self._refer(document, "system")
         model = self._check(document, run.RunFile)
         spec = self.system(path) if path else None
-        self.opened[document.path].extend(run.meaning(document, spec.rows if spec else None))
+        self._refuse(document.path, *run.meaning(document, spec.rows if spec else None))
         devices = self._devices(document)
         if model is None or spec is None or self.opened[document.path] or None in devices.values():
             return None
@@ -153,7 +153,7 @@ class Reader:
                 )
                 path = ("pairings", role, "device")
                 refusal = document.at(Label.NAME_UNKNOWN, message, path, hint=suggest(name, known))
-                self.opened[document.path].append(refusal)
+                self._refuse(document.path, refusal)
         return found
 
     def _lane(self, document: Document) -> LaneSpec | None:
@@ -192,13 +192,19 @@ class Reader:
         return found
 
     def _open(self, path: Path) -> Document | None:
+        if path in self._documents:
+            return self._documents[path]
         document, refusals = load(path)
-        self.opened[path] = list(refusals)
+        self._refuse(path, *refusals)
         if document is not None and not isinstance(document.value, dict):
             message = "is no mapping (got another value, expected keys and values)"
-            self.opened[path].append(document.at(Label.VALUE_TYPE, message, ()))
-            return None
+            self._refuse(path, document.at(Label.VALUE_TYPE, message, ()))
+            document = None
+        self._documents[path] = document
         return document
+
+    def _refuse(self, path: Path, *refusals: Refusal) -> None:
+        self.opened.setdefault(path, []).extend(refusals)
 
     def _kind(self, document: Document, *kinds: str) -> bool:
         """Says whether a file is of one of the kinds, and refuses it if not."""
@@ -208,18 +214,18 @@ class Reader:
         expected = one_of(kinds)
         if "orch" not in document.value:
             message = f"the file says no kind (got no `orch`, expected orch: {expected})"
-            self.opened[document.path].append(document.at(Label.FIELD_MISSING, message, ("orch",)))
+            self._refuse(document.path, document.at(Label.FIELD_MISSING, message, ("orch",)))
         else:
             got = f"`{visible(kind)}`" if isinstance(kind, str) else "another value"
             message = f"the file is of another kind (got {got}, expected {expected})"
             hint = suggest(kind, kinds) if isinstance(kind, str) and kind not in KINDS else ""
-            self.opened[document.path].append(document.at(Label.KIND_UNKNOWN, message, ("orch",), hint=hint))
+            self._refuse(document.path, document.at(Label.KIND_UNKNOWN, message, ("orch",), hint=hint))
         return False
 
     def _check(self, document: Document, model: type[Model], *meaning: Refusal) -> Model | None:
         """Checks a document against its model; gives the model only where nothing is wrong with the file."""
         checked, refusals = check(document, model)
-        self.opened[document.path].extend((*refusals, *meaning))
+        self._refuse(document.path, *refusals, *meaning)
         return None if self.opened[document.path] else checked
 
     def _refer(self, document: Document, *key_path: str) -> Path | None:
@@ -231,7 +237,7 @@ class Reader:
         try:
             if path.is_dir():
                 message = f"cannot be read (got `{visible(named)}`, a folder, expected a file)"
-                self.opened[document.path].append(document.at(Label.FILE_UNREADABLE, message, key_path))
+                self._refuse(document.path, document.at(Label.FILE_UNREADABLE, message, key_path))
                 return None
             if path.exists():
                 return path
@@ -240,5 +246,5 @@ class Reader:
             siblings = []
         message = f"there is no such file (got `{visible(named)}`, expected a file)"
         hint = suggest(path.name, siblings)
-        self.opened[document.path].append(document.at(Label.FILE_MISSING, message, key_path, hint=hint))
+        self._refuse(document.path, document.at(Label.FILE_MISSING, message, key_path, hint=hint))
         return None

@@ -16,7 +16,8 @@ def beside(path: Path, named: str) -> Path:
     joined = path.parent / named
     plain = Path(os.path.normpath(joined))
     try:
-        return plain if plain.samefile(joined) else joined
+        # behind a link, `..` is another folder than the text says
+        return plain if not joined.exists() or (plain.exists() and plain.samefile(joined)) else joined
     except (OSError, ValueError):
         return plain
 

@@ -50,7 +50,7 @@ def complain(label: Label, message: str, hint: str = "") -> PydanticCustomError:
 
 
 def parse_duration(text: str) -> int:
-    """Gives the milliseconds of `10s`, `5m` and the like; raises QuantityError for anything else, and zero."""
+    """Gives the milliseconds of `10s`, `5m` or the like; raises QuantityError for anything else or zero."""
     match = re.fullmatch(_DURATION, text, re.ASCII)
     if match is None or int(match[1]) == 0:
         raise QuantityError(text)
