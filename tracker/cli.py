@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from tracker.store import Store
 
 
+_MOST = 1_000_000  # lines that a list gives
+
+
 @dataclass(frozen=True)
 class Answer:
     """What a command says: as text, as JSON, and by its exit code."""
@@ -67,9 +70,7 @@ def main(
         return stop.code if isinstance(stop.code, int) else 2
     try:
         answer: Answer = arguments.command(Call(arguments, read_programme, default_db))
-        said = json.dumps(answer.value, ensure_ascii=False) if arguments.json else answer.text
-        if said:
-            print(said, flush=True)
+        _say(json.dumps(answer.value) if arguments.json else answer.text)
     except TrackerError as error:
         print(error, file=sys.stderr)
         return error.exit_code
@@ -80,6 +81,13 @@ def main(
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # the reader has left: nothing more can be said to it
         return 0
     return answer.code
+
+
+def _say(text: str) -> None:
+    """Print a result; what the output's encoding cannot hold is escaped, not an error."""
+    encoding = sys.stdout.encoding or "utf-8"
+    if text:
+        print(text.encode(encoding, "backslashreplace").decode(encoding), flush=True)
 
 
 def _load(call: Call) -> Answer:
@@ -282,6 +290,6 @@ def _parser() -> argparse.ArgumentParser:
 
 def _count(text: str) -> int:
     value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"(got {value}, expected 1 or more)")
+    if not 1 <= value <= _MOST:
+        raise argparse.ArgumentTypeError(f"(got {value}, expected 1 to {_MOST})")
     return value

@@ -17,6 +17,7 @@ import sqlalchemy as sa
 from tracker import query, schema
 from tracker.programme import Proof
 from tracker.store import Store
+from tracker.values import ItemLine
 
 _MORE = {"physical": " --pods pods.yaml --require physical", "simulated": " --pods simulated"}
 
@@ -39,7 +40,7 @@ class Open:
         command: what would produce the evidence, empty where no proof is asked for.
     """
 
-    item: query.ItemLine
+    item: ItemLine
     lacks: str
     near: Near | None
     command: str
@@ -57,11 +58,11 @@ def next_items(store: Store) -> tuple[Open, ...]:
         return tuple(_open(connection, item) for item in ready)
 
 
-def _is_done(item: query.ItemLine) -> bool:
+def _is_done(item: ItemLine) -> bool:
     return item.status == "verified" or (item.proof is None and item.status == "implemented")
 
 
-def _open(connection: sa.Connection, item: query.ItemLine) -> Open:
+def _open(connection: sa.Connection, item: ItemLine) -> Open:
     if item.proof is None:
         return Open(item, "its implementation; it asks for no proof", None, "")
     proof = item.proof

@@ -46,10 +46,12 @@ def load(store: Store, programme: Programme) -> Loaded:
         raise ProgrammeError(found)
     with store.write() as connection:
         before = _verified(connection)
-        connection.execute(schema.items.update().values(listed=0))
+        for table in (schema.milestones, schema.items):
+            connection.execute(table.update().values(listed=0))
         connection.execute(schema.dependencies.delete())
         for position, (name, title) in enumerate(programme.milestones.items()):
-            _put(connection, schema.milestones, {"milestone": name}, {"title": title, "position": position})
+            values: dict[str, object] = {"title": title, "position": position, "listed": 1}
+            _put(connection, schema.milestones, {"milestone": name}, values)
         for position, item in enumerate(programme.items):
             _put_item(connection, position, item)
         edges = [
@@ -61,9 +63,9 @@ def load(store: Store, programme: Programme) -> Loaded:
             connection.execute(schema.dependencies.insert(), edges)
         match(connection)
         after = _verified(connection)
-        table = schema.items
+        items = schema.items.c
         unlisted = connection.execute(
-            sa.select(table.c.item_id).where(table.c.listed == 0).order_by(table.c.item_id)
+            sa.select(items.item_id).where(items.listed == 0).order_by(items.item_id)
         )
         return Loaded(
             milestones=len(programme.milestones),

@@ -9,7 +9,7 @@ from tracker.text import fields, plain, table
 
 if TYPE_CHECKING:
     from tracker.lacking import Open
-    from tracker.query import EvidenceLine, ItemLine, RunDetail, RunLine, Status
+    from tracker.values import EvidenceLine, ItemLine, RunDetail, RunLine, Status
 
 
 def status(found: Status) -> str:

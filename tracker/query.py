@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import sqlalchemy as sa
@@ -17,126 +15,20 @@ from tracker import schema
 from tracker.errors import RecordError
 from tracker.programme import Proof
 from tracker.store import Store
+from tracker.values import (
+    Card,
+    EvidenceLine,
+    ItemLine,
+    Measurement,
+    Milestone,
+    Note,
+    RunCount,
+    RunDetail,
+    RunLine,
+    Status,
+)
 
 _RUN_COLUMNS = ("run_id", "lane", "state", "verdict", "grade", "started", "ended", "omitted", "seal")
-
-
-@dataclass(frozen=True)
-class RunLine:
-    """A run as lists show it. `omitted` is step to reason; None where no seal says what ran."""
-
-    run_id: str
-    lane: str
-    state: str
-    verdict: str | None
-    grade: str | None
-    started: str
-    ended: str | None
-    omitted: Mapping[str, str] | None
-    seal: str | None
-
-
-@dataclass(frozen=True)
-class Milestone:
-    """A milestone and how many of its items have each status."""
-
-    id: str
-    title: str
-    planned: int
-    in_progress: int
-    implemented: int
-    verified: int
-
-
-@dataclass(frozen=True)
-class RunCount:
-    """How many runs have one state and grade."""
-
-    state: str
-    grade: str | None
-    runs: int
-
-
-@dataclass(frozen=True)
-class Status:
-    """The programme at a glance; `last` newest first."""
-
-    milestones: tuple[Milestone, ...]
-    runs: tuple[RunCount, ...]
-    last: tuple[RunLine, ...]
-
-
-@dataclass(frozen=True)
-class ItemLine:
-    """An item, its status, and what it asks for."""
-
-    id: str
-    title: str
-    milestone: str
-    status: str
-    listed: bool
-    needs: tuple[str, ...]
-    proof: Proof | None
-
-
-@dataclass(frozen=True)
-class EvidenceLine:
-    """A run attached to an item. `counts`: it meets the item's proof as it stands, and is not withdrawn."""
-
-    item: str
-    run_id: str
-    lane: str
-    grade: str
-    seal: str
-    recorded: str
-    counts: bool
-
-
-@dataclass(frozen=True)
-class Measurement:
-    """A value about a run; the highest revision under a name is the one that holds."""
-
-    name: str
-    revision: int
-    value: float
-    unit: str
-    source: str
-
-
-@dataclass(frozen=True)
-class Note:
-    """A note on a run; `effect` is `note`, `withdraw` or `reinstate`."""
-
-    revision: int
-    effect: str
-    text: str
-    recorded: str
-
-
-@dataclass(frozen=True)
-class Card:
-    """A card as bound to a role."""
-
-    role: str
-    node: str
-    product: str
-    uuid: str
-
-
-@dataclass(frozen=True)
-class RunDetail:
-    """Everything known of one run; `bundle` is the last place where its bundle was seen."""
-
-    run: RunLine
-    plan: str
-    system: str
-    head: str | None
-    records: int | None
-    bundle: str | None
-    devices: tuple[Card, ...]
-    evidence: tuple[EvidenceLine, ...]
-    measurements: tuple[Measurement, ...]
-    notes: tuple[Note, ...]
 
 
 def status(store: Store, last: int = 10) -> Status:
@@ -153,7 +45,9 @@ def status(store: Store, last: int = 10) -> Status:
         for milestone, name, number in rows:
             counts.setdefault(milestone, Counter())[name] = number
         table = schema.milestones
-        named = connection.execute(sa.select(table).order_by(table.c.position, table.c.milestone)).all()
+        named = connection.execute(
+            sa.select(table).where(table.c.listed == 1).order_by(table.c.position)
+        ).all()
         runs = schema.runs.c
         summary = connection.execute(
             sa.select(runs.state, runs.grade, sa.func.count())
@@ -161,7 +55,7 @@ def status(store: Store, last: int = 10) -> Status:
             .order_by(runs.state)
         ).all()
         return Status(
-            tuple(_milestone(row, counts[row.milestone]) for row in named if row.milestone in counts),
+            tuple(_milestone(row, counts.get(row.milestone, Counter())) for row in named),
             tuple(RunCount(*row) for row in summary),
             _runs(connection, last),
         )

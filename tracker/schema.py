@@ -33,7 +33,14 @@ def _hex(name: str) -> str:
     return f"length({name}) = 64 AND {name} NOT GLOB '*[^0-9a-f]*'"
 
 
-milestones = _table("milestones", _text("milestone", key=True), _text("title"), _whole("position"))
+milestones = _table(
+    "milestones",
+    _text("milestone", key=True),
+    _text("title"),
+    _whole("position"),
+    _whole("listed"),
+    sa.CheckConstraint("listed IN (0, 1)"),
+)
 
 items = _table(
     "items",

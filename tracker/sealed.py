@@ -101,8 +101,8 @@ class _Reader:
             bundle=self.bundle.resolve(),
             run_id=self.fact(told, "run_id"),
             lane=self.fact(told, "lane"),
-            plan=self.fact(told, "plan"),
-            system=self.fact(told, "system"),
+            plan=self.sha256(told, "plan"),
+            system=self.sha256(told, "system"),
             verdict=self.choice("verdict", self.fact(told, "verdict"), _VERDICTS),
             grade=self.choice("grade", self.fact(told, "grade"), GRADES),
             started=self.fact(told, "started"),
@@ -111,7 +111,7 @@ class _Reader:
             seal=seal,
             head=self.text("qualification.json", recorded, "head"),
             records=self.whole("records", recorded.get("records")),
-            content_sha256=self.fact(told, "content_sha256"),
+            content_sha256=self.sha256(told, "content_sha256"),
             judge=canonical.dumps(told.get("judge")).decode(),
             parent_seal=self.text("qualification.json", parent, "seal")
             if isinstance(parent, Mapping)
@@ -184,6 +184,14 @@ class _Reader:
     def mapping(self, name: str, key: str, value: object) -> Mapping[str, Any]:
         if not isinstance(value, Mapping):
             raise self.refused(name, f"{key or 'the document'} (got {_kind(value)}, expected an object)")
+        return value
+
+    def sha256(self, told: Mapping[str, Any], key: str) -> str:
+        value = self.fact(told, key)
+        if not digest.is_sha256(value):
+            raise self.refused(
+                "qualification.json", f"{key} (got {value[:70]!r}, expected 64 hexadecimal digits)"
+            )
         return value
 
     def fact(self, told: Mapping[str, Any], key: str) -> str:

@@ -39,14 +39,14 @@ def sqlite_path(url: str) -> Path:
     if not separator:
         path = url
     elif scheme.split("+")[0] == "sqlite":
-        path = rest.removeprefix("/")
+        path = rest[1:] if rest.startswith("/") and "?" not in rest else ""
     elif scheme.split("+")[0] in {"postgresql", "postgres"}:
         raise UsageError(
             f"PostgreSQL is not built yet (got {scheme}://..., expected sqlite:///PATH or a path)"
         )
     else:
         raise UsageError(f"unknown kind of database (got {scheme}://..., expected sqlite:///PATH or a path)")
-    if not path or path == ":memory:" or "?" in path:
+    if path in {"", ":memory:"}:
         raise UsageError(f"the database must be a file (got {url!r}, expected sqlite:///PATH or a path)")
     return Path(path)
 
@@ -85,7 +85,7 @@ class Store:
                 yield connection
         except sa.exc.DBAPIError as error:
             raise _translated(error.orig, self.path) from error
-        except sqlite3.Error as error:
+        except (sqlite3.Error, OverflowError, UnicodeEncodeError) as error:
             raise _translated(error, self.path) from error
 
 
@@ -183,7 +183,7 @@ def _set_wal(store: Store, until: float) -> None:
 _REASONS = {
     "SQLITE_NOTADB": "not a database (got other content, expected an SQLite file)",
     "SQLITE_CORRUPT": "the database is damaged; `tracker ingest` rebuilds one from the bundles",
-    "SQLITE_READONLY": "the database is read-only (got no permission to write, expected it)",
+    "SQLITE_READONLY": "the database is read-only (expected permission to write the file and its folder)",
     "SQLITE_CANTOPEN": "the database cannot be opened (expected a readable file in an existing folder)",
     "SQLITE_FULL": "the disk is full (got no room for the database)",
     "SQLITE_IOERR": "the database cannot be read or written (got an input/output error)",
@@ -204,6 +204,6 @@ def _translated(error: BaseException | None, path: Path) -> TrackerError:
     for code, reason in _REASONS.items():
         if name.startswith(code):
             return StoreError(f"{path}: {reason}")
-    if isinstance(error, sqlite3.DataError | sqlite3.InterfaceError | OverflowError):
+    if isinstance(error, sqlite3.DataError | sqlite3.InterfaceError | OverflowError | UnicodeEncodeError):
         return RecordError(f"{path}: a value does not fit the database ({said})")
     return StoreError(f"{path}: the database refused ({said}); see `tracker doctor`")

@@ -126,6 +126,7 @@ def test_an_unsound_bundle_is_refused_by_the_names_of_its_files(
         ({"extra": {"lane": 7}}, "lane .got int '7', expected text"),
         ({"extra": {"omitted": []}}, "omitted .got list"),
         ({"extra": {"plan": None}}, "plan .got nothing, expected text"),
+        ({"extra": {"system": "B" * 64}}, "system .got 'B+', expected 64 hexadecimal digits"),
         ({"cards": ["none"]}, "roles.role0.device .got str 'none', expected an object"),
     ],
 )

@@ -1,7 +1,8 @@
-"""The rules against a program that knows nothing of ours: Python's sqlite3 with every pragma at its default."""
+"""The rules against a program that knows nothing of ours: Python's sqlite3, every pragma at its default."""
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,11 +10,11 @@ from pathlib import Path
 import pytest
 import tracker_building as building
 
-from tracker import record, schema
+from tracker import beside, record, schema
 from tracker.doctor import examine
 from tracker.errors import ImmutableError
 from tracker.load import load
-from tracker.store import Store
+from tracker.store import Store, open_store
 
 HEX = "'" + "e" * 64 + "'"
 NEW_RUN = (
@@ -22,22 +23,37 @@ NEW_RUN = (
 )
 
 
-@pytest.fixture
-def outsider(store: Store, tmp_path: Path) -> Iterator[sqlite3.Connection]:
-    """A plain connection to a database with a terminal run `done` (evidence for N7) and a running one, `open`."""
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A database with the runs `done` (it proves N7), `poor` (failed) and `open` (running)."""
+    folder = tmp_path_factory.mktemp("made")
+    store = open_store(str(folder / "t.sqlite3"))
     load(store, building.unequal())
     cards = [building.card(building.RTX_3070, "GPU-1")]
-    record.ingest(store, building.build(tmp_path, "done", cards=cards))
-    record.ingest(store, building.build(tmp_path, "poor", verdict="fail"))
+    record.ingest(store, building.build(folder, "done", cards=cards))
+    record.ingest(store, building.build(folder, "poor", verdict="fail"))
+    beside.note(store, "done", "fan at full speed")
     record.begin_run(
         store,
         run_id="open",
         lane="coordinates",
-        bundle=tmp_path,
+        bundle=folder,
         plan=building.PLAN,
         system=building.SYSTEM,
         started="",
     )
+    return store.path
+
+
+@pytest.fixture
+def store(made: Path, tmp_path: Path) -> Store:
+    """A copy of it: no connection is open, so that the one file is all of it."""
+    return open_store(str(shutil.copy(made, tmp_path)), create=False)
+
+
+@pytest.fixture
+def outsider(store: Store) -> Iterator[sqlite3.Connection]:
+    """A plain connection to the same copy."""
     connection = sqlite3.connect(store.path, isolation_level=None)
     assert connection.execute("PRAGMA recursive_triggers").fetchone() == (0,)
     assert connection.execute("PRAGMA foreign_keys").fetchone() == (0,)
@@ -51,6 +67,15 @@ def content(connection: sqlite3.Connection) -> list[tuple[str, list[tuple[object
 
 
 EVERY_COLUMN = ", ".join(column.name for column in schema.runs.columns)
+
+FORGED = (
+    f"INSERT INTO runs ({EVERY_COLUMN}) SELECT 'forged'{EVERY_COLUMN.removeprefix('run_id')} "
+    "FROM runs WHERE run_id = 'done'"
+)
+END = (
+    "UPDATE runs SET state = 'completed', verdict = '{verdict}', grade = '{grade}', omitted = '{{}}', "
+    f"ended = '', records = 1, head = {HEX}, seal = {{seal}} WHERE run_id = 'open'"
+)
 
 ATTACKS = [
     # terminal runs
@@ -71,17 +96,12 @@ ATTACKS = [
     f"INSERT INTO runs {NEW_RUN} ON CONFLICT DO NOTHING",
     f"INSERT OR REPLACE INTO runs SELECT {EVERY_COLUMN} FROM runs WHERE run_id = 'poor'",
     # a run that never ran
-    f"INSERT INTO runs ({EVERY_COLUMN}) SELECT 'forged'"
-    + EVERY_COLUMN.removeprefix("run_id")
-    + " FROM runs WHERE run_id = 'done'",
+    FORGED,
     # a pass without a seal, with half of one, of another verdict, on no card
     "UPDATE runs SET state = 'completed', verdict = 'pass' WHERE run_id = 'open'",
-    f"UPDATE runs SET state = 'completed', verdict = 'pass', grade = 'host', omitted = '{{}}', ended = '', "
-    f"records = 1, head = {HEX}, seal = 'short' WHERE run_id = 'open'",
-    f"UPDATE runs SET state = 'completed', verdict = 'fail', grade = 'host', omitted = '{{}}', ended = '', "
-    f"records = 1, head = {HEX}, seal = {HEX} WHERE run_id = 'open'",
-    f"UPDATE runs SET state = 'completed', verdict = 'pass', grade = 'physical', omitted = '{{}}', ended = '', "
-    f"records = 1, head = {HEX}, seal = {HEX} WHERE run_id = 'open'",
+    END.format(verdict="pass", grade="host", seal="'short'"),
+    END.format(verdict="fail", grade="host", seal=HEX),
+    END.format(verdict="pass", grade="physical", seal=HEX),
     "UPDATE runs SET plan = upper(plan) WHERE run_id = 'open'",
     "UPDATE runs SET lane = 'other' WHERE run_id = 'open'",
     # what belongs to a run
@@ -109,8 +129,11 @@ ATTACKS = [
     "UPDATE locations SET path = '/dev/null'",
     "DELETE FROM locations",
     "INSERT OR REPLACE INTO locations VALUES ('done', 1, '/dev/null', '')",
-    "INSERT INTO run_notes VALUES ('done', 2, 'note', 'skips a revision', '')",
-    "INSERT INTO run_notes VALUES ('done', 1, 'erase', 'no such effect', '')",
+    "INSERT INTO run_notes VALUES ('done', 3, 'note', 'skips a revision', '')",
+    "INSERT INTO run_notes VALUES ('done', 2, 'erase', 'no such effect', '')",
+    "INSERT OR REPLACE INTO run_notes VALUES ('done', 1, 'reinstate', 'never said', '')",
+    "UPDATE run_notes SET text = 'never said'",
+    "DELETE FROM run_notes",
     # items
     "UPDATE items SET declared = 'verified'",
     "UPDATE items SET item_id = 'N11' WHERE item_id = 'N7'",
@@ -120,7 +143,7 @@ ATTACKS = [
     "INSERT OR REPLACE INTO dependencies VALUES ('N7', 'N10')",
     "UPDATE dependencies SET need = 'N10', item_id = 'N7'",
     # types
-    "INSERT INTO run_notes VALUES ('done', 'one', 'note', 'text', '')",
+    "INSERT INTO run_notes VALUES ('done', 'two', 'note', 'text', '')",
     "UPDATE items SET title = NULL",
 ]
 
@@ -168,7 +191,8 @@ def test_a_longer_ring_is_refused(outsider: sqlite3.Connection) -> None:
         outsider.execute("INSERT INTO dependencies VALUES ('C', 'A')")
 
 
-def test_our_own_writes_meet_the_same_rules_in_our_words(outsider: sqlite3.Connection, store: Store) -> None:
+@pytest.mark.usefixtures("outsider")
+def test_our_own_writes_meet_the_same_rules_in_our_words(store: Store) -> None:
     change = schema.runs.update().where(schema.runs.c.run_id == "done").values(started="")
     with pytest.raises(ImmutableError, match="a terminal run is never changed"), store.write() as connection:
         connection.execute(change)
@@ -181,7 +205,7 @@ def test_doctor_reports_a_dropped_trigger(outsider: sqlite3.Connection, store: S
     assert [finding.subject for finding in examine(store)] == [f"trigger {name}"]
 
 
-def test_doctor_reports_a_trigger_that_was_made_toothless(outsider: sqlite3.Connection, store: Store) -> None:
+def test_doctor_reports_a_toothless_trigger(outsider: sqlite3.Connection, store: Store) -> None:
     outsider.execute("DROP TRIGGER runs_delete")
     outsider.execute(
         "CREATE TRIGGER runs_delete BEFORE DELETE ON runs WHEN 0 BEGIN SELECT RAISE(ABORT, ''); END"

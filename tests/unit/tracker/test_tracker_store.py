@@ -9,6 +9,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ import tracker_building as building
 
 from tracker import beside, process, query, record, schema
 from tracker.doctor import examine
-from tracker.errors import ImmutableError, LockedError, StoreError, TrackerError, UsageError
+from tracker.errors import ImmutableError, LockedError, RecordError, StoreError, TrackerError, UsageError
 from tracker.store import Store, default_url, open_store, sqlite_path
 
 
@@ -37,7 +38,8 @@ def test_postgresql_is_refused_until_it_is_built(url: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["", ":memory:", "sqlite://", "sqlite:///", "mysql://x/y", "sqlite:///x?mode=ro"]
+    "url",
+    ["", ":memory:", "sqlite://", "sqlite:///", "sqlite://host/x", "mysql://x/y", "sqlite:///x?mode=ro"],
 )
 def test_what_names_no_file_is_refused(url: str) -> None:
     with pytest.raises(UsageError, match=r"got .*, expected sqlite:///PATH or a path"):
@@ -110,7 +112,10 @@ def damaged(path: Path) -> None:
 )
 @pytest.mark.parametrize("create", [True, False])
 def test_a_file_that_is_no_tracker_database_is_refused(
-    tmp_path: Path, make: object, complaint: str, create: bool
+    tmp_path: Path,
+    make: Callable[[Path], object],
+    complaint: str,
+    create: bool,  # noqa: FBT001  (a parameter)
 ) -> None:
     path = tmp_path / "t.sqlite3"
     make(path)
@@ -142,11 +147,19 @@ def test_a_database_that_stays_locked_is_undecided(store: Store) -> None:
 
 
 def test_a_refused_write_is_told_apart(store: Store) -> None:
-    with pytest.raises(StoreError, match="read-only"), store.write() as connection:
-        connection.exec_driver_sql("PRAGMA query_only = ON")
-        connection.execute(schema.experiments.insert().values(lane="x", recorded=""))
-    with pytest.raises(ImmutableError, match="breaks a rule"), store.write() as connection:
-        connection.execute(schema.experiments.insert().values(lane=None, recorded=""))
+    def write(*statements: str) -> None:
+        with store.write() as connection:
+            for statement in statements:
+                connection.exec_driver_sql(statement)
+
+    with pytest.raises(StoreError, match="read-only"):
+        write("PRAGMA query_only = ON", "INSERT INTO experiments VALUES ('x', '')")
+    with pytest.raises(ImmutableError, match="breaks a rule"):
+        write("INSERT INTO experiments VALUES (NULL, '')")
+    with pytest.raises(StoreError, match=r"refused .*no such table.*; see `tracker doctor`"):
+        write("DELETE FROM absent")
+    with pytest.raises(RecordError, match="does not fit"):
+        beside.note(store, "r\udcff", "text")
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write everywhere")
@@ -158,9 +171,13 @@ def test_a_read_only_file_can_be_read_and_not_written(store: Store) -> None:
 
 
 def test_a_failed_write_leaves_nothing(store: Store) -> None:
-    with pytest.raises(ZeroDivisionError), store.write() as connection:
-        connection.execute(schema.experiments.insert().values(lane="x", recorded=""))
-        _ = 1 / 0
+    def fail_midway() -> None:
+        with store.write() as connection:
+            connection.execute(schema.experiments.insert().values(lane="x", recorded=""))
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail_midway()
     with store.read() as connection:
         assert connection.execute(schema.experiments.select()).all() == []
 
@@ -229,6 +246,7 @@ def test_eight_processes_that_ingest_one_bundle_record_it_once(tmp_path: Path) -
 
 BEGIN = """
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from tracker.record import begin_run
 from tracker.store import open_store

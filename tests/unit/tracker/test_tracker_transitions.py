@@ -1,4 +1,4 @@
-"""Whatever is done in whatever order: ends are final, evidence is never lost, `verified` always rests on a proof."""
+"""Whatever is done, in whatever order: ends are final, evidence stays, `verified` rests on a proof."""
 
 from __future__ import annotations
 

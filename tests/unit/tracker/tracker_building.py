@@ -1,4 +1,4 @@
-"""Bundles and programmes for the tracker's tests: sealed by `evidence` itself, so that they verify for real."""
+"""Bundles and programmes for the tracker's tests, sealed by `evidence` itself: they verify for real."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def card(product: str, uuid: str | None) -> dict[str, Any]:
     return {"product": product, "uuid": uuid, "minor": 0, "profile": None, "driver": "580.1"}
 
 
-def build(
+def build(  # noqa: PLR0913  (keywords, each a way in which one bundle differs from another)
     folder: Path,
     run_id: str,
     *,
@@ -34,7 +34,7 @@ def build(
     emulator: str | None = None,
     extra: Mapping[str, Any] | None = None,
 ) -> Path:
-    """Seal a bundle of one run in `folder/run_id`; one role for each entry of `cards`, None without a card."""
+    """Seal a bundle in `folder/run_id`; one role for each entry of `cards`, None for one without a card."""
     bundle = folder / run_id
     (bundle / "steps/preflight/1").mkdir(parents=True)
     roles = {
