@@ -45,7 +45,7 @@ class Sealed:
         records: how many records the stream has.
         omitted: canonical JSON of the steps left out and why; `{}` if none.
         seconds: wall seconds by measurement name: `wall` for the lane, `step.NAME.wall` for each step that
-            the stream has at least two records about.
+            the stream has records about (an event's subject is `STEP` or `STEP/...`).
     """
 
     bundle: Path
@@ -223,14 +223,18 @@ class _Reader:
 
 def _seconds(bundle: Path, told: Mapping[str, Any]) -> tuple[tuple[str, float], ...]:
     """Give wall seconds of the lane, and of each step from the first to the last record about it."""
+    spans: dict[str, tuple[str, str]] = {}
+    try:
+        for event, _ in stream.scan(bundle / "stream.jsonl"):
+            step = event.subject.split("/", 1)[0]
+            spans[step] = (spans.get(step, (event.time, ""))[0], event.time)
+    except (OSError, stream.StreamError) as error:
+        raise BundleError(bundle, (f"stream.jsonl: changed while it was read ({error})",)) from error
+    names = [str(step.get("name")) for step in _entries(told.get("steps")) if isinstance(step, Mapping)]
     found = [("wall", _between(str(told.get("started")), str(told.get("ended"))))]
-    times: dict[str, list[str]] = {}
-    for event in stream.read(bundle / "stream.jsonl"):
-        times.setdefault(str(event.subject).split("/", 1)[0], []).append(event.time)
-    for step in _entries(told.get("steps")):
-        about = times.get(str(step.get("name")), []) if isinstance(step, Mapping) else []
-        if len(about) > 1:
-            found.append((f"step.{step['name']}.wall", _between(about[0], about[-1])))
+    found.extend(
+        (f"step.{name}.wall", _between(*spans[name])) for name in dict.fromkeys(names) if name in spans
+    )
     return tuple((name, seconds) for name, seconds in found if seconds is not None and seconds >= 0)
 
 

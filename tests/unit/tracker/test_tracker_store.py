@@ -11,8 +11,10 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+import sqlalchemy as sa
 import tracker_building as building
 
 from tracker import beside, process, query, record, schema
@@ -313,13 +315,30 @@ def test_doctor_reports_bundles_that_do_not_back_their_runs(
     assert examine(store, bundles=False) == ()
 
 
-def test_lists_walk_indexes_and_sort_nothing(store: Store) -> None:
-    statements = {
-        "newest": "SELECT run_id FROM runs ORDER BY started DESC, run_id DESC LIMIT 20",
-        "of a lane": "SELECT run_id FROM runs WHERE lane = 'x' ORDER BY started DESC LIMIT 20",
-    }
+@pytest.mark.parametrize(
+    "ask",
+    [
+        query.runs,
+        lambda store: query.runs(store, lane="x"),
+        lambda store: query.run_id(store, "r"),
+        lambda store: query.run(store, "r1"),
+    ],
+    ids=["runs", "runs of a lane", "run id", "run"],
+)
+def test_lists_walk_indexes_and_sort_nothing(store: Store, ask: Callable[[Store], object]) -> None:
+    """Among ten thousand runs a list touches the lines that it gives: no scan of a table, no sorting."""
+    begin(store, "r1")
+    asked: list[tuple[str, Any]] = []
+    sa.event.listen(store.engine, "before_cursor_execute", lambda *call: asked.append((call[2], call[3])))
+    ask(store)
+    statements = [each for each in asked if each[0].startswith("SELECT")]
+    assert statements
     with store.read() as connection:
-        for statement in statements.values():
-            plan = str(connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}").all())
-            assert "USING" in plan
-            assert "TEMP B-TREE" not in plan
+        for statement, values in statements:
+            plan = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", values).all()
+            steps = [row[-1] for row in plan]
+            large = [
+                step for step in steps if step.startswith(("SCAN runs", "SCAN devices", "SCAN measurements"))
+            ]
+            assert all("USING" in step for step in large), steps
+            assert not any("TEMP B-TREE FOR ORDER BY" in step for step in steps if "runs" in statement), steps

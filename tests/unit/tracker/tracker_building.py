@@ -33,6 +33,7 @@ def build(  # noqa: PLR0913  (keywords, each a way in which one bundle differs f
     steps: Sequence[str] | None = None,
     emulator: str | None = None,
     extra: Mapping[str, Any] | None = None,
+    binding: bool = True,
 ) -> Path:
     """Seal a bundle in `folder/run_id`; one role for each entry of `cards`, None for one without a card."""
     bundle = folder / run_id
@@ -47,8 +48,9 @@ def build(  # noqa: PLR0913  (keywords, each a way in which one bundle differs f
         }
         for at, each in enumerate(cards)
     }
-    binding = {"schema": "orch-binding/v1", "nodes": {}, "roles": roles}
-    (bundle / "binding.json").write_bytes(canonical.dumps(binding))
+    if binding:
+        bound = {"schema": "orch-binding/v1", "nodes": {}, "roles": roles}
+        (bundle / "binding.json").write_bytes(canonical.dumps(bound))
     (bundle / "steps/preflight/1/said.txt").write_text("ready\n", "utf-8")
     stream = Stream.create(bundle / "stream.jsonl", source=run_id)
     stream.append("orch.step.begun", "preflight", {})
