@@ -49,8 +49,6 @@ static bool greet(int socket, const struct hello *own)
     return net_move(socket, true, &whole, 1) == HELLO_BYTES;
 }
 
-#if ROLE_INDEX == 0 && ROLE_COUNT > 1
-
 enum { STRANGERS = 16, CALLERS = ROLE_COUNT - 1 + STRANGERS };
 
 static struct caller callers[CALLERS];
@@ -154,8 +152,6 @@ void meeting_gather(int *sockets, const struct endpoint *endpoint, const struct 
     system_close(listener);
 }
 
-#elif ROLE_INDEX > 0
-
 enum { FIRST_PAUSE_MS = 10, LONGEST_PAUSE_MS = 100 };
 
 /* True once the root's hello is whole. A tunnel accepts before the root listens and then hangs up: that is no
@@ -186,5 +182,3 @@ int meeting_join(const struct endpoint *endpoint, const struct hello *own, struc
         pause = pause * 2 < LONGEST_PAUSE_MS ? pause * 2 : LONGEST_PAUSE_MS;
     }
 }
-
-#endif

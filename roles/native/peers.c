@@ -23,13 +23,13 @@ void peers_meet(const struct binding *binding, uint64_t start)
     hello_begin(&hello, binding, start);
     frame_begin(&peers.frame, binding->plan, binding->epoch);
     peers.round_ms = binding->round_ms;
-#if ROLE_INDEX == 0
-    meeting_gather(peers.sockets, &binding->endpoint, &hello, deadline);
-#else
-    peers.sockets[0] = meeting_join(&binding->endpoint, &hello, deadline);
-    /* The root may wait for a later role until its own connect deadline; the first round begins after that. */
-    peers.patience_from_ms = now + (int64_t)binding->connect_ms;
-#endif
+    if (IS_ROOT) {
+        meeting_gather(peers.sockets, &binding->endpoint, &hello, deadline);
+    } else {
+        peers.sockets[0] = meeting_join(&binding->endpoint, &hello, deadline);
+        /* The root may wait for a later role until its own connect deadline; the first round begins after it. */
+        peers.patience_from_ms = now + (int64_t)binding->connect_ms;
+    }
 }
 
 static void prepare(bool sending, uint32_t kind, uint64_t round, void *payloads, uint64_t length)

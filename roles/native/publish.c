@@ -34,23 +34,19 @@ static struct {
     char shard[PATH_BYTES];
     bool has_temporary;
     bool has_shard;
-    bool children_wait;
+    bool differs;
 } open;
 
-static void undo(const char *label)
+static void undo(void)
 {
     if (open.has_temporary)
         files_remove(open.temporary);
     if (open.has_shard)
         files_remove(open.shard);
-#if ROLE_INDEX == 0 && ROLE_COUNT > 1
-    if (open.children_wait) {
-        uint64_t outcome = label[0] == 'r' && label[1] == 'e' ? OUTCOME_REPLICAS_DIFFER : OUTCOME_ABANDONED;
+    if (IS_ROOT && HAS_PEERS) {
+        uint64_t outcome = open.differs ? OUTCOME_REPLICAS_DIFFER : OUTCOME_ABANDONED;
         peers_tell(FRAME_COMMITTED, open.version, &outcome, sizeof outcome);
     }
-#else
-    (void)label;
-#endif
 }
 
 /* Creates the temporary file that `form` names for the version. */
@@ -82,8 +78,6 @@ static void write_shard(struct published *own)
     files_publish(file, open.temporary, open.shard, FOLDER);
     open.has_temporary = false;
 }
-
-#if ROLE_INDEX == 0
 
 static void put_shard(struct text *text, uint32_t role, const struct published *published)
 {
@@ -122,7 +116,7 @@ static struct text manifest_of(const struct binding *binding, const struct publi
     return text;
 }
 
-static void commit(const struct binding *binding, uint64_t version, struct published *own)
+static void commit_as_root(const struct binding *binding, uint64_t version, struct published *own)
 {
     static struct published published[ROLE_COUNT];
     char manifest[PATH_BYTES];
@@ -130,8 +124,9 @@ static void commit(const struct binding *binding, uint64_t version, struct publi
     if (HAS_PEERS)
         peers_receive(FRAME_PUBLISH, version, published + 1, sizeof *published);
     for (uint32_t role = 1; role < ROLE_COUNT; role++)
-        if (memcmp(published[role].state, own->state, 32) != 0)
-            refuse("replica-divergence");
+        open.differs |= memcmp(published[role].state, own->state, 32) != 0;
+    if (open.differs)
+        refuse("replica-divergence");
     struct text text = manifest_of(binding, published);
     int file = begin(FOLDER "/%u.manifest.json.tmp");
     files_write(file, text.bytes, text.used);
@@ -144,13 +139,10 @@ static void commit(const struct binding *binding, uint64_t version, struct publi
     }
 }
 
-#else
-
-static void commit(const struct binding *binding, uint64_t version, struct published *own)
+static void commit_as_child(uint64_t version, struct published *own)
 {
     uint64_t outcome = OUTCOME_ABANDONED;
     bool has_shard = open.has_shard;
-    (void)binding;
     open.has_shard = false;
     peers_send(FRAME_PUBLISH, version, own, sizeof *own);
     peers_receive(FRAME_COMMITTED, version, &outcome, sizeof outcome);
@@ -160,18 +152,18 @@ static void commit(const struct binding *binding, uint64_t version, struct publi
     refuse_undo = NULL;
 }
 
-#endif
-
 void publish(const struct binding *binding, uint64_t version)
 {
     struct published own = {{0}, {0}, 0};
     memset(&open, 0, sizeof open);
     open.version = version;
-    open.children_wait = true;
     refuse_undo = undo;
     files_make_folder(FOLDER);
     learner_digest(own.state);
     if (checkpoint_words(OWN_REGIONS) > 0)
         write_shard(&own);
-    commit(binding, version, &own);
+    if (IS_ROOT)
+        commit_as_root(binding, version, &own);
+    else
+        commit_as_child(version, &own);
 }

@@ -7,9 +7,7 @@
 #include "sha256.h"
 #include "text.h"
 
-#if ROLE_INDEX == 0
-static double contributions[PEER_COUNT + 1][COMBINED_WORDS];
-#endif
+static double contributions[PEER_COUNT + 1][COMBINED_WORDS]; /* the root's alone */
 
 /* Every word of the total is ((c0 + c1) + c2) + ..., in role order, whoever was first to send. */
 static void combine(uint64_t round, double words[COMBINED_WORDS])
@@ -17,18 +15,16 @@ static void combine(uint64_t round, double words[COMBINED_WORDS])
     enum { BYTES = COMBINED_WORDS * sizeof(double) };
     learner_contribute(words);
     clock_check_run();
-#if ROLE_INDEX == 0
-    if (HAS_PEERS) {
+    if (!IS_ROOT) {
+        peers_send(FRAME_CONTRIBUTION, round, words, BYTES);
+        peers_receive(FRAME_TOTAL, round, words, BYTES);
+    } else if (HAS_PEERS) {
         peers_receive(FRAME_CONTRIBUTION, round, contributions, BYTES);
         for (uint32_t peer = 0; peer < PEER_COUNT; peer++)
             for (uint32_t word = 0; word < COMBINED_WORDS; word++)
                 words[word] += contributions[peer][word];
         peers_send(FRAME_TOTAL, round, words, BYTES);
     }
-#else
-    peers_send(FRAME_CONTRIBUTION, round, words, BYTES);
-    peers_receive(FRAME_TOTAL, round, words, BYTES);
-#endif
     learner_check_total(words);
 }
 

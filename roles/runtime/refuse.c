@@ -3,16 +3,16 @@
 #include "memory.h"
 #include "system.h"
 
-void (*refuse_undo)(const char *label);
+void (*refuse_undo)(void);
 
 void refuse(const char *label)
 {
     char line[40];
     size_t size = 0;
-    void (*undo)(const char *) = refuse_undo;
+    void (*undo)(void) = refuse_undo;
     refuse_undo = NULL; /* undoing that fails must not begin again */
     if (undo)
-        undo(label);
+        undo();
     while (label[size] != 0 && size < sizeof line - 1) {
         line[size] = label[size];
         size++;

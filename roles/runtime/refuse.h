@@ -6,7 +6,7 @@
  * the sockets, so that peers see it at once. */
 __attribute__((noreturn)) void refuse(const char *label);
 
-/* What is to be undone if the run is refused, and by which label it is; NULL for nothing. */
-extern void (*refuse_undo)(const char *label);
+/* What is to be undone if the run is refused; NULL for nothing. */
+extern void (*refuse_undo)(void);
 
 #endif
