@@ -58,8 +58,8 @@ def read_samples(path: Path, width: int, header: tuple[str, ...] = ()) -> Sample
         The words, row by row.
 
     Raises:
-        RefusedError: with `data-format` for what is no finite number, `data-shape` for rows of another width
-            or no rows, each at its line and column.
+        RefusedError: with `data-format` for what is no finite number and for a header with other names,
+            `data-shape` for rows of another width or no rows, each at its line and column.
     """
     data, refusal = read_bytes(path, MAX_BYTES)
     text = None
@@ -110,7 +110,7 @@ def _check_header(reading: _Reading, cells: list[tuple[int, str]], header: tuple
     for (column, name), expected in zip(cells, header, strict=False):
         if name != expected:
             message = f"the header names another column (got {visible(name)}, expected {expected})"
-            reading.refuse(Label.DATA_SHAPE, message, 1, column)
+            reading.refuse(Label.DATA_FORMAT, message, 1, column)
             return
 
 

@@ -164,7 +164,7 @@ def decode(path: Path, data: bytes) -> tuple[str | None, Refusal | None]:
         )
         where = Where(str(path), line, column)
         message = f"is not UTF-8 text (got byte 0x{data[error.start]:02x}, expected UTF-8)"
-        return None, Refusal(Label.SYNTAX, message, where)
+        return None, Refusal(Label.FILE_UNREADABLE, message, where)
     if match := _CONTROL.search(text):
         line, column = Lines(text).place(match.start())
         message = f"holds a control character (got U+{ord(match[0]):04X}, expected text)"

@@ -6,6 +6,8 @@ Every column of x and y is standardised: its mean is subtracted and it is divide
 deviation. Sums are exact (`math.fsum`), so the file is the same on every machine.
 """
 
+# ruff: noqa: INP001 - a script beside its data, in no package
+
 from __future__ import annotations
 
 import gzip

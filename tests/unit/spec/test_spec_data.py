@@ -56,7 +56,7 @@ def test_a_header_must_name_the_columns(write: Write) -> None:
     path = write("x0,x1,y\n1,2,3\n")
     assert read_samples(path, 3, ("x0", "x1", "y")).rows == 1
     assert read_samples(path, 3).rows == 1
-    assert refusals(path, 3, ("x0", "y", "x1")) == ["data-shape 1:4"]
+    assert refusals(path, 3, ("x0", "y", "x1")) == ["data-format 1:4"]
 
 
 @pytest.mark.parametrize(
