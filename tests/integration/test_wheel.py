@@ -38,7 +38,12 @@ def run(site: Path, cwd: Path, command: str, *arguments: str) -> subprocess.Comp
     return subprocess.run(
         [sys.executable, str(site / "bin" / command), *arguments],
         cwd=cwd,
-        env={**os.environ, "PYTHONPATH": str(site)},
+        env={
+            **os.environ,
+            "PYTHONPATH": str(site),
+            "XDG_CACHE_HOME": str(site.parent / "cache"),
+            "TMPDIR": str(cwd),
+        },
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
@@ -88,6 +93,8 @@ def test_a_project_of_ones_own_works_at_once(site: Path, tmp_path: Path):
         ("orch", "validate", "lanes/first.yaml", "programme.yaml"),
         ("orch", "plan", "specs/runs/first.yaml", "--programs", "--json"),
         ("tracker", "load", "programme.yaml"),
+        ("orch", "run", "lanes/first.yaml", "--require", "host"),
+        ("orch", "judge", "last"),
     ):
         done = run(site, mine, command, *arguments)
         assert done.returncode == 0, done.stderr
