@@ -3,7 +3,8 @@
 The rules stand in the database, so that they hold against any program that opens the file. Each table that
 must not be rewritten is WITHOUT ROWID (REPLACE also deletes by rowid) and has BEFORE INSERT triggers beside
 those for UPDATE and DELETE: REPLACE and UPSERT run no delete trigger where `recursive_triggers` is off, and
-that setting belongs to each connection. Knows no command and no bundle.
+that setting belongs to each connection. So does `ignore_check_constraints`: what must hold is in a trigger,
+and a CHECK says the rest. Knows no command and no bundle.
 """
 
 from __future__ import annotations
@@ -33,6 +34,15 @@ def _hex(name: str) -> str:
     return f"length({name}) = 64 AND {name} NOT GLOB '*[^0-9a-f]*'"
 
 
+def _verdict_of(state: str) -> str:
+    return (
+        f"CASE {state} WHEN 'completed' THEN 'pass' WHEN 'failed' THEN 'fail' "
+        "WHEN 'unknown' THEN 'unknown' WHEN 'interrupted' THEN 'unknown' END"
+    )
+
+
+_DECLARED = "declared IN ('planned', 'in-progress', 'implemented')"
+
 milestones = _table(
     "milestones",
     _text("milestone", key=True),
@@ -52,7 +62,7 @@ items = _table(
     _text("proof_grade", null=True),
     _whole("position"),
     _whole("listed"),
-    sa.CheckConstraint("declared IN ('planned', 'in-progress', 'implemented')"),
+    sa.CheckConstraint(_DECLARED),
     sa.CheckConstraint("proof_grade IN ('host', 'emulated', 'simulated', 'physical')"),
     sa.CheckConstraint("(proof_lane IS NULL) = (proof_grade IS NULL)"),
     sa.CheckConstraint("listed IN (0, 1)"),
@@ -98,11 +108,8 @@ runs = _table(
     _text("boot_id", null=True),
     _text("process_start", null=True),
     sa.CheckConstraint("length(run_id) > 0"),
-    sa.CheckConstraint(
-        "CASE state WHEN 'running' THEN verdict IS NULL WHEN 'completed' THEN verdict IS 'pass' "
-        "WHEN 'failed' THEN verdict IS 'fail' WHEN 'unknown' THEN verdict IS 'unknown' "
-        "WHEN 'interrupted' THEN verdict IS 'unknown' ELSE 0 END"
-    ),
+    sa.CheckConstraint("state IN ('running', 'completed', 'failed', 'unknown', 'interrupted')"),
+    sa.CheckConstraint(f"verdict IS {_verdict_of('state')}"),
     sa.CheckConstraint("grade IN ('host', 'emulated', 'simulated', 'physical')"),
     sa.CheckConstraint(f"{_hex('plan')} AND {_hex('system')}"),
     sa.CheckConstraint(
@@ -250,6 +257,14 @@ TRIGGERS: dict[str, str] = dict(
             "NEW.state = 'completed' AND NEW.grade = 'physical' "
             "AND NOT EXISTS (SELECT 1 FROM devices WHERE run_id = NEW.run_id)",
         ),
+        _trigger(
+            "runs_update_sealed",
+            "UPDATE ON runs",
+            "a run ends with the verdict of its state, and with its seal, head and records",
+            f"NEW.state <> 'running' AND (NEW.verdict IS NOT {_verdict_of('NEW.state')} OR "
+            "NEW.state <> 'interrupted' "
+            "AND (NEW.seal IS NULL OR NEW.head IS NULL OR ifnull(NEW.records, 0) < 1))",
+        ),
         _trigger("runs_delete", "DELETE ON runs", "runs are never deleted"),
         _trigger(
             "devices_insert",
@@ -276,6 +291,15 @@ TRIGGERS: dict[str, str] = dict(
         *_append_only("measurements", "run_id = NEW.run_id AND name = NEW.name", "measurements"),
         *_append_only("run_notes", "run_id = NEW.run_id", "notes on a run"),
         *_append_only("locations", "run_id = NEW.run_id", "places of a bundle"),
+        *(
+            _trigger(
+                f"items_{change.lower()}_declared",
+                f"{change} ON items",
+                "verified is proven, never declared",
+                f"NOT NEW.{_DECLARED}",
+            )
+            for change in ("INSERT", "UPDATE")
+        ),
         _trigger(
             "items_rename", "UPDATE ON items", "an item keeps its identifier", "NEW.item_id <> OLD.item_id"
         ),

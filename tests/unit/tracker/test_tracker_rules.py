@@ -158,6 +158,23 @@ def test_a_plain_program_cannot_rewrite(outsider: sqlite3.Connection, attack: st
     assert content(outsider) == before
 
 
+@pytest.mark.parametrize(
+    "attack",
+    [
+        "UPDATE runs SET state = 'completed', verdict = 'pass' WHERE run_id = 'open'",
+        "UPDATE runs SET state = 'finished' WHERE run_id = 'open'",
+        "UPDATE runs SET state = 'interrupted', verdict = 'pass' WHERE run_id = 'open'",
+        END.format(verdict="fail", grade="host", seal=HEX),
+        "UPDATE items SET declared = 'verified'",
+        "INSERT INTO items VALUES ('N1', '', 'M1', 'verified', NULL, NULL, 0, 1)",
+    ],
+)
+def test_switching_constraints_off_opens_no_way(outsider: sqlite3.Connection, attack: str) -> None:
+    outsider.execute("PRAGMA ignore_check_constraints = ON")
+    with pytest.raises(sqlite3.IntegrityError, match="tracker: "):
+        outsider.execute(attack)
+
+
 def test_the_status_of_an_item_cannot_be_written(outsider: sqlite3.Connection) -> None:
     with pytest.raises(sqlite3.OperationalError, match="it is a view"):
         outsider.execute("UPDATE item_status SET status = 'verified'")
