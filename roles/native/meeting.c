@@ -9,6 +9,7 @@
 /* A connection whose hello is not yet whole. */
 struct caller {
     int socket;
+    uint32_t turn; /* callers before it */
     size_t got;
     struct hello hello;
 };
@@ -64,31 +65,34 @@ static void drop(struct caller *caller)
     caller->socket = -1;
 }
 
-/* A free place; if strangers hold them all, the one that has been silent in the lowest place loses it. A role
- * that is turned away so dials again. */
+/* A free place; if there is none, the one of who has kept us waiting the longest. A role is not that one: its
+ * hello comes with its connection. */
 static struct caller *place_for_caller(void)
 {
-    struct caller *silent = callers;
-    for (size_t i = CALLERS; i-- > 0;) {
+    struct caller *oldest = callers;
+    for (size_t i = 0; i < CALLERS; i++) {
         if (callers[i].socket < 0)
             return callers + i;
-        if (callers[i].got == 0)
-            silent = callers + i;
+        if (callers[i].turn < oldest->turn)
+            oldest = callers + i;
     }
-    drop(silent);
-    return silent;
+    drop(oldest);
+    return oldest;
 }
 
-static void accept_all(int listener, const struct hello *own)
+/* One at a time: who has said a whole hello has left its place before another needs it. */
+static void accept_one(int listener, const struct hello *own)
 {
-    int socket;
-    while ((socket = net_accept(listener)) >= 0) {
-        struct caller *caller = place_for_caller();
-        caller->socket = socket;
-        caller->got = 0;
-        if (!greet(socket, own))
-            drop(caller);
-    }
+    static uint32_t turn;
+    int socket = net_accept(listener);
+    if (socket < 0)
+        return;
+    struct caller *caller = place_for_caller();
+    caller->socket = socket;
+    caller->turn = turn++;
+    caller->got = 0;
+    if (!greet(socket, own))
+        drop(caller);
 }
 
 /* True if the caller is one of those that are waited for: a peer, or one that ends the run. */
@@ -140,7 +144,7 @@ void meeting_gather(int *sockets, const struct endpoint *endpoint, const struct 
         if (fault)
             deadline.label = fault;
         sleep_for(listener, sockets, deadline);
-        accept_all(listener, own);
+        accept_one(listener, own);
         for (size_t i = 0; i < CALLERS; i++)
             if (callers[i].socket >= 0 && recognise(callers + i, sockets, own))
                 missing--;
