@@ -96,8 +96,7 @@ def _as_json(
     if lane:
         value["lane"] = {"name": lane.name, "updates": lane.updates, "split": lane.split}
         value["steps"] = [
-            {"name": s.name, "omitted": lane.omit.get(s.name), "does": s.does, "checks": list(s.checks)}
-            for s in steps
+            {"name": s.name, "skipped": s.skipped, "does": s.does, "checks": list(s.checks)} for s in steps
         ]
     return value
 
@@ -127,9 +126,8 @@ def _print(
         rows = [(program.role, program.target, program.size, program.sha256) for program in programs]
         say("\n" + table(("program", "target", "bytes", "sha256 with the binding zeroed"), rows))
     for number, step in enumerate(steps, start=1):
-        reason = lane.omit.get(step.name) if lane else None
-        say(f"\n{number}. {step.name}: " + (f"left out: {reason}" if reason else step.does))
-        for check in () if reason else step.checks:
+        say(f"\n{number}. {step.name}: {step.skipped or step.does}")
+        for check in () if step.skipped else step.checks:
             say(f"   - {check}")
 
 

@@ -1,0 +1,143 @@
+"""Verbs that need no run: validate, schema, plan, build, elf, doctor, clean."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from orchestrator.cli.main import main
+
+
+@pytest.fixture
+def samples(pytestconfig: pytest.Config, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """The shipped pair with two samples; what is compiled stays in the test's own folder."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+    return pytestconfig.rootpath / "lanes" / "samples.yaml"
+
+
+def test_validate_says_all_refusals_of_all_files(tmp_path, capsys):
+    one, two = tmp_path / "one.yaml", tmp_path / "two.toml"
+    one.write_text("orch: lane/v1\nnmae: x\n")
+    two.write_text('orch = "run/v9"\n')
+    assert main(["validate", str(one), str(two), "--json"]) == 1
+    out, err = capsys.readouterr()
+    refusals = json.loads(out)["refusals"]
+    assert {Path(refusal["path"]).name for refusal in refusals} == {"one.yaml", "two.toml"}
+    assert len(err.splitlines()) == len(refusals) > 3
+    unknown = next(refusal for refusal in refusals if refusal["label"] == "key-unknown")
+    assert (unknown["line"], unknown["column"], unknown["key"]) == (2, 1, "nmae")
+
+
+def test_schema_prints_lists_and_writes(tmp_path, capsys):
+    assert main(["schema"]) == 0
+    kinds = capsys.readouterr().out.split()
+    assert "lane" in kinds
+    assert main(["schema", "lane"]) == 0
+    printed = capsys.readouterr().out
+    assert main(["schema", "--write", str(tmp_path / "deep" / "schema")]) == 0
+    assert (tmp_path / "deep" / "schema" / "lane.schema.json").read_text() == printed
+    assert len(capsys.readouterr().out.splitlines()) == len(kinds)
+
+
+def test_plan_of_a_run_spec_builds_nothing(samples, capsys, tmp_path):
+    run = samples.parents[1] / "specs" / "runs" / "samples.yaml"
+    assert main(["plan", str(run), "--json"]) == 0
+    planned = json.loads(capsys.readouterr().out)
+    assert planned["programs"] == []
+    assert not (tmp_path / "cache" / "orch" / "programs").exists()
+    assert planned["combine"] == {"kind": "left-deep", "order": ["coordinator", "worker"]}
+    for role in planned["roles"]:
+        assert role["memory"]["bytes"] == sum(line["bytes"] for line in role["memory"]["lines"])
+
+
+def test_plan_of_a_lane_names_the_programs_that_build_writes(samples, capsys):
+    assert main(["plan", str(samples), "--json"]) == 0
+    planned = json.loads(capsys.readouterr().out)
+    assert main(["build", str(samples), "-o", "out", "--json"]) == 0
+    built = json.loads(capsys.readouterr().out)
+    assert built["plan"] == planned["plan"]
+    assert [program["program_sha256"] for program in built["programs"]] == [
+        program["program_sha256"] for program in planned["programs"]
+    ]
+    assert main(["plan", str(samples)]) == 0
+    shown = capsys.readouterr().out
+    for step in planned["steps"]:
+        assert f". {step['name']}: {step['skipped'] or step['does']}\n" in shown
+
+
+def test_build_writes_what_elf_verify_accepts(samples, capsys):
+    assert main(["build", str(samples), "-o", "deep/out", "--json"]) == 0
+    built = json.loads(capsys.readouterr().out)
+    paths = [program["path"] for program in built["programs"]]
+    assert paths == ["deep/out/coordinator.elf", "deep/out/worker.elf"]
+    assert [path.name for path in sorted(Path("deep/out").iterdir())] == ["coordinator.elf", "worker.elf"]
+    assert (
+        main(["elf", "verify", *paths, "--plan", built["plan"], "--target", built["programs"][0]["target"]])
+        == 0
+    )
+    assert capsys.readouterr().out.splitlines() == [f"{path}: sound" for path in paths]
+
+
+def test_elf_verify_refuses_another_plan_another_target_and_no_elf(samples, capsys):
+    assert main(["build", str(samples), "-o", "out"]) == 0
+    capsys.readouterr()
+    for arguments in (["--plan", "0" * 64], ["--target", "aarch64-linux"]):
+        assert main(["elf", "verify", "out/worker.elf", *arguments]) == 1
+        out, err = capsys.readouterr()
+        assert out == ""
+        assert err.startswith("out/worker.elf: elf: ")
+    Path("no.elf").write_bytes(b"#!/bin/sh\n")
+    assert main(["elf", "verify", "no.elf", "--json"]) == 1
+    (result,) = json.loads(capsys.readouterr().out)["files"]
+    assert result["sound"] is False
+    assert main(["elf", "verify", "absent.elf"]) == 2
+
+
+def test_what_is_refused_is_refused_before_a_byte_is_built(samples, capsys, tmp_path):
+    system = samples.parents[1] / "specs" / "systems" / "samples.yaml"
+    run = tmp_path / "run.yaml"
+    run.write_text(
+        f"orch: run/v1\nname: small\nsystem: {system}\ntopology: pair\nroles: [a, b]\nsamples: {{a: 1, b: rest}}\n"
+        "memory: {b: 1 KiB}\npairings:\n  a: {target: x86_64-linux}\n  b: {target: x86_64-linux}\n"
+    )
+    assert main(["build", str(run), "-o", "out"]) == 1
+    assert f"{run}:7:" in (err := capsys.readouterr().err)
+    assert "capacity-exceeded" in err
+    assert not Path("out").exists()
+    assert not (tmp_path / "cache" / "orch" / "programs").exists()
+
+
+def test_build_into_a_file_is_usage(samples, capsys):
+    Path("out").write_text("mine")
+    assert main(["build", str(samples), "-o", "out"]) == 2
+    assert "out/coordinator.elf: cannot be written" in capsys.readouterr().err
+    assert Path("out").read_text() == "mine"
+
+
+def test_a_cache_that_cannot_be_written_is_done_without(samples, capsys, monkeypatch):
+    Path("file").write_text("")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(Path("file").resolve()))
+    assert main(["build", str(samples), "-o", "out"]) == 0
+    assert "worker" in capsys.readouterr().out
+
+
+def test_doctor_tries_things_and_says_what_it_found(samples, capsys):
+    del samples
+    main(["doctor", "--json"])
+    findings = {finding["name"]: finding for finding in json.loads(capsys.readouterr().out)["findings"]}
+    assert findings["compiler"]["state"] == "ok"
+    assert "aarch64-linux" in findings["compiler"]["detail"]
+    assert findings["project"]["state"] == "absent"
+    assert findings["tracker"]["state"] == "absent"
+
+
+def test_doctor_fails_on_what_is_broken(samples, capsys):
+    del samples
+    Path("runs").write_text("a file where bundles go")
+    Path("tracker.sqlite3").write_text("no database")
+    assert main(["doctor"]) == 1
+    lines = {line.split()[0]: line.split()[1] for line in capsys.readouterr().out.splitlines()}
+    assert (lines["bundles"], lines["tracker"], lines["python"]) == ("broken", "broken", "ok")

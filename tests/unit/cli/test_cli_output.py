@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+import json
+
+from orchestrator.cli.output import paint, print_json, size_text, table
+from orchestrator.cli.report import failed_checks, steps_table
+from orchestrator.qualify.checks import Check, StepOutcome, Verdict
+
+PASSED = Check("states-equal", Verdict.PASS, ("a",), "x", "x")
+FAILED = Check(
+    "losses-equal", Verdict.FAIL, ("steps/split/1/run/root/progress", "plan.json"), "0.5", "0.5625"
+)
+STEPS = (
+    StepOutcome("build", Verdict.PASS, 1, "", (PASSED,), 1.26),
+    StepOutcome("split", Verdict.FAIL, 3, "no exit code", (PASSED, FAILED), 12.0),
+)
+
+
+def test_tables_align_text_left_and_numbers_right():
+    lines = table(("role", "bytes"), [("root", 5), ("worker", 12345)]).splitlines()
+    assert lines == ["role    bytes", "root        5", "worker  12345"]
+
+
+def test_an_empty_header_is_no_line():
+    assert table(("", ""), [("a", "b")], indent="  ") == "  a  b"
+
+
+def test_nothing_is_painted_off_a_terminal():
+    assert paint("pass", "pass") == "pass"
+
+
+def test_steps_say_how_many_checks_passed():
+    lines = steps_table(STEPS).splitlines()
+    assert lines[1].split() == ["build", "pass", "1", "1/1", "1.3"]
+    assert lines[2].split() == ["split", "fail", "3", "1/2", "12.0", "no", "exit", "code"]
+
+
+def test_a_failed_check_says_what_was_expected_what_was_there_and_where():
+    assert list(failed_checks(STEPS)) == [
+        "fail: split: losses-equal",
+        "  expected 0.5",
+        "  got      0.5625",
+        "  see      steps/split/1/run/root/progress",
+        "  see      plan.json",
+    ]
+
+
+def test_sizes_are_read_by_people():
+    assert [size_text(n) for n in (0, 12345, 5 << 20, 3 << 30)] == ["0 B", "12,345 B", "5.0 MiB", "3.0 GiB"]
+
+
+def test_json_is_one_object(capsys):
+    print_json({"a": "ü"})
+    assert json.loads(capsys.readouterr().out) == {"a": "ü"}
