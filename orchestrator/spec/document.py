@@ -81,10 +81,10 @@ class Document:
         """
         value = self.get(*key_path)
         place = self.places.get(tuple(key_path))
-        if not isinstance(value, str) or place is None:
+        if not isinstance(value, str) or "\n" in value or place is None:
             return None
         start = Lines(self.text).offset(place.value)
-        for skip in (0, 1):
+        for skip in (0, 1, 3):  # plain, in quotes, in three of TOML's
             if value and self.text.startswith(value, start + skip):
                 return Where(str(self.path), place.value[0], place.value[1] + skip)
         return None

@@ -14,7 +14,10 @@ from orchestrator.spec.nodesets import MAX_NAMES, NodeSetError, assign, expand
         ("worker[1-3]", ("worker1", "worker2", "worker3")),
         ("worker[1,3]", ("worker1", "worker3")),
         ("worker[08-10]", ("worker08", "worker09", "worker10")),
-        ("a,b", ("a", "b")),
+        ("b,a", ("b", "a")),
+        ("worker20261129", ("worker20261129",)),
+        ("worker[3,1-2]", ("worker3", "worker1", "worker2")),
+        ("w[1-2],v,w[3]", ("w1", "w2", "v", "w3")),
         ("rack[1-2]n[1-2]", ("rack1n1", "rack1n2", "rack2n1", "rack2n2")),
     ],
 )
@@ -49,7 +52,19 @@ def test_a_range_holds_every_number_in_order(low: int, more: int) -> None:
             "a[]",
         ),
         *("a[3-1]", "a[1-x]", "a[1-2", ",", "a,", "w[1-99999999999]", f"w[1-{MAX_NAMES + 1}]", "é", "a" * 64),
-        *("w[1-999999]n[1-999999]", "a[1--2]", "a[-1]", "[1-2]", "%s", "a%d", "a[0-4/2]"),
+        *(
+            "w[1-999999]n[1-999999]",
+            "a[1--2]",
+            "a[-1]",
+            "[1-2]",
+            "a,a",
+            "a[1,1]",
+            "a[1-2],a2",
+            "a[1-010]",
+            "%s",
+            "a%d",
+            "a[0-4/2]",
+        ),
     ],
 )
 def test_what_is_no_node_set(text: str) -> None:
