@@ -100,7 +100,8 @@ def test_what_is_refused_is_refused_before_a_byte_is_built(samples, capsys, tmp_
     system = samples.parents[1] / "specs" / "systems" / "samples.yaml"
     run = tmp_path / "run.yaml"
     run.write_text(
-        f"orch: run/v1\nname: small\nsystem: {system}\ntopology: pair\nroles: [a, b]\nsamples: {{a: 1, b: rest}}\n"
+        f"orch: run/v1\nname: small\nsystem: {system}\ntopology: pair\n"
+        "roles: [a, b]\nsamples: {a: 1, b: rest}\n"
         "memory: {b: 1 KiB}\npairings:\n  a: {target: x86_64-linux}\n  b: {target: x86_64-linux}\n"
     )
     assert main(["build", str(run), "-o", "out"]) == 1
