@@ -15,11 +15,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import uuid6
+
 from evidence.canonical import dumps
 from evidence.files import write_whole
 from evidence.stream import Stream, StreamError
 from evidence.stream import read as read_stream
-
 from orchestrator.errors import Label, Refusal, RefusedError, Where
 from orchestrator.plan.derive import Planned
 from orchestrator.qualify.view import INDEX

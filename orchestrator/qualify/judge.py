@@ -13,7 +13,6 @@ from typing import Any
 
 from evidence.event import Event
 from evidence.verify import read_qualification
-
 from orchestrator import __version__
 from orchestrator.oracle.reference import NonFiniteError
 from orchestrator.qualify.checks import Check, StepOutcome, Verdict, worst

@@ -10,7 +10,6 @@ import os
 import signal
 import tempfile
 import time
-import traceback
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,25 +18,23 @@ from pathlib import Path, PurePosixPath
 from types import FrameType
 
 from evidence.bundle import seal
-from evidence.files import write_whole
+from evidence.digest import sha256_file
+from evidence.listing import QUALIFICATION
 from evidence.verify import read_qualification, verify
-
-from orchestrator.errors import Label, OrchError, Refusal, RefusedError, UsageError, Where
+from orchestrator.errors import Label, Refusal, RefusedError, UndecidedError, UsageError, Where
+from orchestrator.oracle.reference import from_bits
 from orchestrator.plan.derive import derive
 from orchestrator.qualify import bundles, tracking
+from orchestrator.qualify.attempts import run_steps
 from orchestrator.qualify.checks import STEPS, StepOutcome, Verdict, worst
-from orchestrator.qualify.judge import grade_of, judge_step, judge_steps, qualification
-from orchestrator.qualify.launcher import Launcher
-from orchestrator.qualify.session import Attempt, AttemptLostError, Limits, Observer, Session, StopLaneError
-from orchestrator.qualify.steps import ALL, Step, build, not_applicable, preflight
+from orchestrator.qualify.judge import grade_of, judge_steps, qualification
+from orchestrator.qualify.session import Guarded, Limits, Observer, Session
+from orchestrator.qualify.steps import build, preflight
 from orchestrator.qualify.view import View
-from orchestrator.remote.base import RemoteError
 from orchestrator.remote.local import Local
 from orchestrator.spec.content import Content
-from orchestrator.spec.lane import LaneSpec
 from orchestrator.spec.read import read_lane
 
-MAX_ATTEMPTS = 3
 LOCAL = "local"
 
 
@@ -108,34 +105,42 @@ def run_lane(options: RunOptions, observer: Observer) -> Outcome:
 
     Raises:
         RefusedError: the lane, its plan or the bundle is refused; nothing was begun.
+        UndecidedError: the bundle cannot be written any more; the run can be resumed.
     """
     opened = _open(options)
     try:
-        bundle = opened.folder
-        view = View(bundle)
-        if opened.stream.sealed and not verify(bundle):
-            return _outcome(
-                view, read_qualification_seal(bundle), tracking.finish(options.tracker_url, observer, bundle)
-            )
-        session = _session(options, observer, opened, view)
-        begun = opened.stream.events[0]
-        tracking.begin(
-            options.tracker_url,
-            observer,
-            run_id=session.run_id,
-            lane=session.lane.name,
-            bundle=bundle,
-            plan=session.planned.plan.digest,
-            system=session.planned.plan.system.digest,
-            started=begun.time,
-        )
-        for event in opened.stream.events if not opened.resumed else ():
-            observer.event(event)
-        with _signals(session):
-            crashed = "" if opened.stream.sealed else _steps(session, view)
-            return _finish(options, session, view, crashed)
+        return _run(options, Guarded(observer), opened)
+    except OSError as error:
+        message = f"{opened.folder}: cannot go on: {error.strerror or error}; `orch run --resume {opened.folder}` can"
+        raise UndecidedError(message) from error
     finally:
         opened.close()
+
+
+def _run(options: RunOptions, observer: Observer, opened: bundles.Opened) -> Outcome:
+    bundle = opened.folder
+    view = View(bundle)
+    if opened.stream.sealed and not verify(bundle):
+        return _outcome(
+            view, sha256_file(bundle / QUALIFICATION), tracking.finish(options.tracker_url, observer, bundle)
+        )
+    session = _session(options, observer, opened, view)
+    begun = opened.stream.events[0]
+    tracking.begin(
+        options.tracker_url,
+        observer,
+        run_id=session.run_id,
+        lane=session.lane.name,
+        bundle=bundle,
+        plan=session.planned.plan.digest,
+        system=session.planned.plan.system.digest,
+        started=begun.time,
+    )
+    for event in opened.stream.events if not opened.resumed else ():
+        observer.event(event)
+    with _signals(session):
+        crashed = "" if opened.stream.sealed else run_steps(session, view)
+        return _finish(options, session, view, crashed)
 
 
 def _open(options: RunOptions) -> bundles.Opened:
@@ -207,127 +212,6 @@ def _signals(session: Session) -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _steps(session: Session, view: View) -> str:
-    """Runs every step in order until one does not pass; `record` runs in any case. Returns a crash's log file."""
-    crashed, stopped = "", any(event.type == "orch.lane.stopped" for event in session.stream.events)
-    for step in ALL:
-        if step.NAME in session.lane.omit or not_applicable(step, session.planned):
-            continue
-        if (stopped or crashed) and step.NAME != "record":
-            continue
-        try:
-            crashed = _step(session, view, step) or crashed
-        except StopLaneError as stop:
-            session.emit("attempt.failed", step.NAME, _about(session, step.NAME, str(stop), Verdict.UNKNOWN))
-            session.emit("lane.stopped", session.lane.name, {"reason": str(stop)})
-            session.observer.note(str(stop))
-            stopped = True
-            session.limits.deadline = None
-        outcome = judge_step(view, step)
-        if not _judged(session, step.NAME):
-            session.emit("step.judged", step.NAME, {"step": step.NAME, "verdict": str(outcome.verdict)})
-        stopped = stopped or outcome.verdict in (Verdict.FAIL, Verdict.UNKNOWN)
-    return crashed
-
-
-def _step(session: Session, view: View, step: Step) -> str:
-    """Acts until an attempt is finished, fails for good, or three were lost. Returns a crash's log file."""
-    if view.attempt(step.NAME) is not None:
-        return ""
-    while True:
-        number = _begin_attempt(session, step.NAME)
-        if number is None:
-            return ""
-        attempt = Attempt(step.NAME, number, session.bundle / "steps" / step.NAME / str(number))
-        attempt.folder.mkdir(parents=True, exist_ok=True)
-        try:
-            if step.NAME != "record":
-                session.limits.check()
-            step.act(Launcher(session, attempt))
-        except AttemptLostError as lost:
-            session.emit("attempt.failed", step.NAME, _about(session, step.NAME, str(lost), Verdict.UNKNOWN))
-        except (StopLaneError, KeyboardInterrupt):
-            raise
-        except RefusedError as refused:
-            session.emit(
-                "attempt.failed",
-                step.NAME,
-                _about(session, step.NAME, str(refused), Verdict.FAIL, final=True),
-            )
-            return ""
-        except (RemoteError, OrchError) as error:
-            session.emit(
-                "attempt.failed",
-                step.NAME,
-                _about(session, step.NAME, str(error), Verdict.UNKNOWN, final=True),
-            )
-            return ""
-        except Exception as error:  # noqa: BLE001  # a step that crashed is unknown, and what it left is kept
-            log = attempt.folder / "crash.txt"
-            write_whole(log, traceback.format_exc().encode())
-            reason = f"crashed: {type(error).__name__}: {error}"
-            session.emit(
-                "attempt.failed", step.NAME, _about(session, step.NAME, reason, Verdict.UNKNOWN, final=True)
-            )
-            return session.relative(log)
-        else:
-            session.emit("step.finished", step.NAME, {"step": step.NAME, "attempt": number})
-            return ""
-
-
-def _begin_attempt(session: Session, step: str) -> int | None:
-    """Number of the attempt to go on with or to begin; None if the step has failed for good."""
-    number, open_, last = 0, False, None
-    for event in session.stream.events:
-        if event.data.get("step") != step:
-            continue
-        if event.type == "orch.step.started":
-            number, open_ = event.data["attempt"], True
-        elif event.type == "orch.attempt.failed":
-            open_, last = False, event
-    if open_:
-        return number
-    if last is not None and last.data["final"]:
-        return None
-    if number >= MAX_ATTEMPTS and not _interrupted_attempts(session, step):
-        return None
-    session.emit("step.started", step, {"step": step, "attempt": number + 1})
-    return number + 1
-
-
-def _interrupted_attempts(session: Session, step: str) -> bool:
-    """Whether the last attempt was lost with its controller: that is no fault of the step's and is not counted."""
-    failed = [
-        event
-        for event in session.stream.events
-        if event.type == "orch.attempt.failed" and event.data["step"] == step
-    ]
-    return bool(failed) and failed[-1].data["reason"].startswith("the controller was gone")
-
-
-def _about(
-    session: Session, step: str, reason: str, verdict: Verdict, *, final: bool = False
-) -> dict[str, object]:
-    number = [
-        event.data["attempt"]
-        for event in session.stream.events
-        if event.type == "orch.step.started" and event.data["step"] == step
-    ]
-    return {
-        "step": step,
-        "attempt": number[-1] if number else 0,
-        "reason": reason,
-        "verdict": str(verdict),
-        "final": final,
-    }
-
-
-def _judged(session: Session, step: str) -> bool:
-    return any(
-        event.type == "orch.step.judged" and event.data["step"] == step for event in session.stream.events
-    )
-
-
 def _finish(options: RunOptions, session: Session, view: View, crashed: str) -> Outcome:
     steps = judge_steps(view)
     verdict = worst(step.verdict for step in steps)
@@ -335,13 +219,6 @@ def _finish(options: RunOptions, session: Session, view: View, crashed: str) -> 
     session.observer.event(session.stream.events[-1])
     proves = tracking.finish(options.tracker_url, session.observer, session.bundle)
     return _outcome(view, sealed, proves, steps, crashed)
-
-
-def read_qualification_seal(bundle: Path) -> str:
-    """The seal of a sealed bundle: the digest of its `qualification.json`."""
-    from evidence.digest import sha256_file
-
-    return sha256_file(bundle / "qualification.json")
 
 
 def _outcome(
@@ -371,7 +248,5 @@ def _outcome(
 
 
 def _losses(view: View) -> tuple[float, ...]:
-    from orchestrator.oracle.reference import from_bits
-
     launched = view.launch("uninterrupted", "run-1")
     return tuple(from_bits(line.loss) for line in launched.roles[view.roles[0]].progress) if launched else ()

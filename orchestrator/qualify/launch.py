@@ -13,7 +13,6 @@ from typing import Any
 
 from evidence.canonical import dumps, loads
 from evidence.files import write_whole
-
 from orchestrator.build.binding import Binding
 
 OWN = "own"  # the role's program of this lane's plan

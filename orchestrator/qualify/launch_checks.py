@@ -9,7 +9,6 @@ import hashlib
 from collections.abc import Iterator, Mapping
 
 from evidence.canonical import CanonicalError, loads
-
 from orchestrator.build.bind import bind
 from orchestrator.oracle.checkpoint import CheckpointError
 from orchestrator.oracle.reference import Version, bits, from_bits
@@ -175,11 +174,11 @@ def published(launched: Launched, version: Version, *, epoch: int) -> Check:
         return Check(
             name,
             Verdict.FAIL,
-            launched.files("checkpoint"),
+            launched.files("progress"),
             fine,
             f"version {version.number} was not published",
         )
-    inputs = (manifest, *(launched.file(role, "checkpoint") for role in launched.roles))
+    inputs = (manifest, *launched.shards(version.number))
     try:
         found = launched.checkpoint(version.number)
     except CheckpointError as error:

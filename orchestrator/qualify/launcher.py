@@ -14,12 +14,12 @@ from pathlib import Path, PurePosixPath
 
 from evidence.digest import sha256_bytes
 from evidence.files import write_whole
-
 from orchestrator.build.bind import bind
+from orchestrator.errors import Label
 from orchestrator.oracle.checkpoint import CheckpointError, manifest_name, shard_names
 from orchestrator.oracle.reference import from_bits
 from orchestrator.qualify.launch import FROM_PLAN, Launch, RoleRecord, Start, parse_progress, read_role
-from orchestrator.qualify.session import Attempt, AttemptLostError, Session, StopLaneError
+from orchestrator.qualify.session import CONTROLLER_GONE, Attempt, AttemptLostError, Session, StopLaneError
 from orchestrator.remote.base import Job, JobState, RemoteError
 
 POLL_S = 0.004
@@ -34,15 +34,28 @@ class Launcher:
     session: Session
     attempt: Attempt
 
-    def run(self, launch: Launch) -> dict[str, RoleRecord]:
+    def run(self, launch: Launch, *, port_is_taken: bool = False) -> dict[str, RoleRecord]:
         """Starts a launch, or finds the one that an earlier controller started, and waits for its end.
 
+        Args:
+            launch: what to start.
+            port_is_taken: whether the port is meant to be in use; else a port that is taken loses the attempt,
+                and the next one gets a new port.
+
         Raises:
-            AttemptLostError: it was begun before and its roles cannot be found again.
+            AttemptLostError: it was begun before and its roles cannot be found again, or its port was taken.
             StopLaneError: a limit or a person ended the lane; its roles are stopped and collected.
         """
         begun = self.begin(launch)
-        return self.finish(begun)
+        records = self.finish(begun)
+        taken = [
+            role for role, record in records.items() if record.stderr == f"{Label.PORT_IN_USE}\n".encode()
+        ]
+        if taken and not port_is_taken:
+            raise AttemptLostError(
+                f"port {begun.starts[0].binding.port} of {taken[0]} was taken by someone else"
+            )
+        return records
 
     def begin(self, launch: Launch) -> Launch:
         """Uploads, journals, starts. A launch begun by an earlier controller is taken up as it was written."""
@@ -71,6 +84,9 @@ class Launcher:
         except StopLaneError:
             self.stop(launch)
             self._close(launch, self._inspect(launch))
+            raise
+        except Exception:
+            self.stop(launch)  # whatever broke here, nothing of ours goes on without us
             raise
         records = self._close(launch, states)
         lost = [role for role, state in states.items() if state.status != "exited"]
@@ -163,7 +179,7 @@ class Launcher:
             self.stop(launch)
             self._close(launch, self._inspect(launch), reason="not all roles were found again")
             raise AttemptLostError(
-                f"the controller was gone, and so {'is' if len(gone) == 1 else 'are'} {', '.join(gone)}"
+                f"{CONTROLLER_GONE}, and so {'is' if len(gone) == 1 else 'are'} {', '.join(gone)}"
             )
         pids = {role: str(state.pid) for role, state in states.items()}
         self.session.emit("launch.reattached", self.attempt.step, self._about(launch.name, pids=pids))

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Protocol
 
 from evidence.event import Event
 from evidence.stream import Stream
-
 from orchestrator.build.compile import Program
 from orchestrator.errors import Label
 from orchestrator.plan.derive import Planned, other_plan
@@ -23,6 +22,7 @@ from orchestrator.qualify.launch import OWN
 from orchestrator.remote.base import Remote, RemoteError
 from orchestrator.spec.lane import LaneSpec
 
+CONTROLLER_GONE = "the controller was gone"
 LISTEN_PORTS = range(20000, 32768)
 
 
@@ -51,6 +51,33 @@ class Observer(Protocol):
     def note(self, text: str) -> None:
         """Something a person should know that is no event."""
         ...
+
+
+class Guarded:
+    """An observer around an observer: one that cannot be written to any more falls silent, and the lane goes on."""
+
+    def __init__(self, observer: Observer) -> None:
+        self._observer: Observer | None = observer
+
+    def event(self, event: Event) -> None:
+        """Forwards."""
+        self._tell(lambda observer: observer.event(event))
+
+    def progress(self, step: str, launch: str, versions: Mapping[str, tuple[int, float]]) -> None:
+        """Forwards."""
+        self._tell(lambda observer: observer.progress(step, launch, versions))
+
+    def note(self, text: str) -> None:
+        """Forwards."""
+        self._tell(lambda observer: observer.note(text))
+
+    def _tell(self, say: Callable[[Observer], None]) -> None:
+        if self._observer is None:
+            return
+        try:
+            say(self._observer)
+        except OSError:
+            self._observer = None
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from evidence.files import write_whole
-
 from orchestrator.oracle.checkpoint import write_set
 from orchestrator.oracle.reference import Reference
 from orchestrator.plan.derive import Planned

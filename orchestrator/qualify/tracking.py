@@ -30,9 +30,7 @@ def begin(
 
     try:
         store = open_store(url)
-        begin_run(
-            store, run_id=run_id, lane=lane, bundle=bundle, plan=plan, system=system, started=started
-        )
+        begin_run(store, run_id=run_id, lane=lane, bundle=bundle, plan=plan, system=system, started=started)
     except TrackerError as error:
         observer.note(f"tracker: {error}; the run goes on, `tracker ingest {bundle}` can record it later")
 

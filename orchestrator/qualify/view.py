@@ -13,7 +13,6 @@ from typing import Any
 from evidence.canonical import loads
 from evidence.event import Event
 from evidence.stream import read as read_stream
-
 from orchestrator.build.compile import Program
 from orchestrator.oracle.checkpoint import Checkpoint, manifest_name, read_set, shard_names
 from orchestrator.oracle.reference import Reference, Version
@@ -147,6 +146,15 @@ class Launched:
             if (self.view.bundle / name).is_file():
                 return name
         return None
+
+    def shards(self, version: int) -> tuple[str, ...]:
+        """Names in the bundle of the shard files of a version, whichever role wrote them."""
+        return tuple(
+            self.file(role, f"checkpoint/{name}")
+            for role, record in self.roles.items()
+            for name in record.published
+            if name.startswith(f"{version}.") and name.endswith(".safetensors")
+        )
 
     def checkpoint(self, version: int) -> Checkpoint:
         """A published state, read whole and checked against its digests.

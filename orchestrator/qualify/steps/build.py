@@ -9,7 +9,6 @@ import hashlib
 
 from evidence.canonical import dumps
 from evidence.files import write_whole
-
 from orchestrator.build.compile import build_programs
 from orchestrator.build.elf import verify
 from orchestrator.plan.derive import Planned, other_plan
@@ -83,9 +82,7 @@ def judge(view: View) -> tuple[Check, ...]:
     return tuple(checks)
 
 
-def _program(
-    view: View, label: str, name: str, planned: Planned, role: str, recorded: object
-) -> Check:
+def _program(view: View, label: str, name: str, planned: Planned, role: str, recorded: object) -> Check:
     data = view.bytes(name)
     fine = f"static {planned.targets[role]} program of plan {planned.plan.digest[:16]}"
     if data is None:

@@ -14,7 +14,6 @@ from typing import Any
 
 from evidence.canonical import dumps
 from evidence.files import write_whole
-
 from orchestrator.admit.host import admit
 from orchestrator.admit.memory import demand
 from orchestrator.errors import Label

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from evidence.canonical import dumps
 from evidence.files import write_whole
-
 from orchestrator.qualify.checks import Check, Verdict, equal
 from orchestrator.qualify.launcher import Launcher
 from orchestrator.qualify.view import View

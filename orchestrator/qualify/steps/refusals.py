@@ -5,13 +5,22 @@ A short base run comes first: it publishes the checkpoint that the controls tamp
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-
-from orchestrator.errors import Label
 from orchestrator.plan.derive import other_plan
-from orchestrator.qualify.checks import Check, Verdict, equal
+from orchestrator.qualify.checks import Check
 from orchestrator.qualify.compose import compose
+from orchestrator.qualify.controls import (
+    BASE,
+    CHUNK,
+    CONTROLS,
+    COVERAGE,
+    DATA,
+    FRAME_IDENTITY,
+    HOLDER,
+    PORT,
+    STEP,
+    SYSTEM,
+    tampered,
+)
 from orchestrator.qualify.launch import OTHER, Launch
 from orchestrator.qualify.launch_checks import began, completed, published, refused, right_bytes
 from orchestrator.qualify.launcher import Launcher, checkpoint_files
@@ -19,7 +28,7 @@ from orchestrator.qualify.session import AttemptLostError
 from orchestrator.qualify.tamper import alter_samples, drop_shard, flip_shard_byte, other_system
 from orchestrator.qualify.view import View
 
-NAME = "refusals"
+NAME = STEP
 DOES = "tampers with programs, checkpoints, data and ports, one at a time, after a base run of one update"
 CHECKS = (
     "a program of another plan: frame-identity, on both sides",
@@ -29,35 +38,6 @@ CHECKS = (
     "an altered data file: data-chunk",
     "a port in use: port-in-use",
 )
-BASE, HOLDER = "base", "port-holder"
-
-
-@dataclass(frozen=True)
-class Control:
-    """One experiment. `labels` gives what each role that takes part must say."""
-
-    name: str
-    labels: Callable[[tuple[str, ...]], Mapping[str, str]]
-
-
-def _everyone(label: Label) -> Callable[[tuple[str, ...]], Mapping[str, str]]:
-    return lambda roles: dict.fromkeys(roles, label)
-
-
-def _mismatched_pair(roles: tuple[str, ...]) -> Mapping[str, str]:
-    """Root and the alien say what is wrong; the others only see the root go."""
-    return {
-        role: Label.FRAME_IDENTITY if role in (roles[0], roles[-1]) else Label.PEER_LOST for role in roles
-    }
-
-
-FRAME_IDENTITY = Control("frame-identity", _mismatched_pair)
-CHUNK = Control("checkpoint-chunk", _everyone(Label.CHECKPOINT_CHUNK))
-COVERAGE = Control("checkpoint-coverage", _everyone(Label.CHECKPOINT_COVERAGE))
-SYSTEM = Control("checkpoint-system", _everyone(Label.CHECKPOINT_SYSTEM))
-DATA = Control("data-chunk", _everyone(Label.DATA_CHUNK))
-PORT = Control("port-in-use", lambda roles: {roles[0]: Label.PORT_IN_USE})
-CONTROLS = (FRAME_IDENTITY, CHUNK, COVERAGE, SYSTEM, DATA, PORT)
 
 
 def act(launcher: Launcher) -> None:
@@ -99,7 +79,7 @@ def _port_in_use(launcher: Launcher, root: str) -> None:
     contender: Launch = compose(
         session, PORT.name, epoch=1, target=1, roles=(root,), port=holder.starts[0].binding.port
     )
-    launcher.run(contender)
+    launcher.run(contender, port_is_taken=True)
     if not launcher.running(holder):
         raise AttemptLostError("the port's holder ended while the control ran")
     launcher.stop(holder)
@@ -124,43 +104,5 @@ def judge(view: View) -> tuple[Check, ...]:
         if launched is not None:
             checks += right_bytes(launched, {"mode": "train"})
             checks.append(refused(launched, control.labels(view.roles)))
-    checks += _controls_differ(view)
-    return tuple(checks)
-
-
-def _controls_differ(view: View) -> tuple[Check, ...]:
-    """Each control placed what it claims: without this, a refusal could have another cause."""
-    checks = []
-    for control, what in ((CHUNK, "restore/"), (DATA, "samples")):
-        launched = view.launch(NAME, control.name)
-        if launched is None:
-            continue
-        altered = [
-            file.name
-            for start in launched.launch.starts
-            for file in start.files
-            if file.name.startswith(what) and "/placed/" in file.source
-        ]
-        verdict = Verdict.PASS if altered else Verdict.FAIL
-        inputs = (f"{launched.name}/launch.json",)
-        checks.append(
-            Check(
-                f"{control.name}-altered",
-                verdict,
-                inputs,
-                "an altered file in place",
-                ", ".join(sorted(set(altered))) or "none",
-            )
-        )
-    launched = view.launch(NAME, FRAME_IDENTITY.name)
-    if launched is not None:
-        programs = {start.role: start.program for start in launched.launch.starts}
-        checks.append(
-            equal(
-                "frame-identity-program",
-                (f"{launched.name}/launch.json",),
-                OTHER,
-                programs.get(view.roles[-1]),
-            )
-        )
+    checks += tampered(view)
     return tuple(checks)
