@@ -19,7 +19,7 @@ from pydantic_core import CoreSchema, core_schema
 
 from orchestrator.errors import Label, Refusal
 from orchestrator.spec.document import Document
-from orchestrator.spec.places import visible
+from orchestrator.spec.places import dotted, visible
 from orchestrator.spec.units import complain, describe
 
 _TYPES = {
@@ -45,6 +45,10 @@ _LENGTHS = {
     "too_short": "{min_length} or more",
     "too_long": "{max_length} or fewer",
 }
+
+_LONG_NAME = 100
+_MANY_NAMES = 500
+_SHOWN_NAMES = 16
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -78,7 +82,10 @@ class TextLike:
 
 def suggest(name: str, known: Iterable[str]) -> str:
     """Gives "did you mean `x`?" for a name that is nearly a known one, else nothing."""
-    near = difflib.get_close_matches(name, sorted(known), n=1, cutoff=0.6)
+    names = sorted(known)
+    if len(name) > _LONG_NAME or len(names) > _MANY_NAMES:
+        return ""  # a search would take longer than the answer is worth
+    near = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
     return f"did you mean `{near[0]}`?" if near else ""
 
 
@@ -113,7 +120,7 @@ def _refusal(document: Document, model: type[BaseModel], fault: Mapping[str, Any
     kind, context = fault["type"], fault.get("ctx", {})
     on_key = bool(loc) and loc[-1] == "[key]"
     path = loc[:-1] if on_key else loc
-    name = visible(str(path[-1])) if path else "the file"
+    name = dotted(path[-2:] if path and isinstance(path[-1], int) else path[-1:]) or "the file"
     if kind == "missing":
         field = _fields(model, path[:-1]).get(str(path[-1]))
         expected = (field.description or "one").rstrip(".") if field else "one"
@@ -157,8 +164,10 @@ def _explain(kind: str, context: Mapping[str, Any], value: Any) -> tuple[Label, 
 
 
 def one_of(names: Iterable[str]) -> str:
-    """Gives "a, b or c"."""
-    names = list(names)
+    """Gives "a, b or c", and of very many names the first few."""
+    names = [visible(name) for name in names]
+    if len(names) > _SHOWN_NAMES:
+        names = [*names[:_SHOWN_NAMES], f"{len(names) - _SHOWN_NAMES} more"]
     return " or ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else "".join(names) or "none"
 
 
