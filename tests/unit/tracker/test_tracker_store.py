@@ -342,3 +342,11 @@ def test_lists_walk_indexes_and_sort_nothing(store: Store, ask: Callable[[Store]
             ]
             assert all("USING" in step for step in large), steps
             assert not any("TEMP B-TREE FOR ORDER BY" in step for step in steps if "runs" in statement), steps
+
+
+def test_the_status_of_an_item_is_found_from_its_evidence(store: Store) -> None:
+    """Not from all runs of its lane: the evidence of an item is short, its lane's runs are many."""
+    with store.read() as connection:
+        plan = connection.exec_driver_sql("EXPLAIN QUERY PLAN SELECT * FROM item_status").all()
+    reached = [row[-1] for row in plan if row[-1].startswith(("SCAN r", "SEARCH r ", "SCAN e", "SEARCH e "))]
+    assert reached == ["SEARCH e USING PRIMARY KEY (item_id=?)", "SEARCH r USING PRIMARY KEY (run_id=?)"]
