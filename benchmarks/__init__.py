@@ -1,0 +1,1 @@
+"""What the parts of orch cost, each beside something that a reader can judge it by."""
