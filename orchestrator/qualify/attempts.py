@@ -62,23 +62,28 @@ def _step(session: Session, view: View, step: Step) -> str:
 
 def _attempt(session: Session, step: Step, attempt: Attempt) -> str:
     """Acts once; what becomes of it is journalled. Returns a crash's log file."""
+    launcher = Launcher(session, attempt)
     try:
         if step.NAME != record.NAME:
             session.limits.check()
-        step.act(Launcher(session, attempt))
+        step.act(launcher)
     except AttemptLostError as lost:
+        launcher.abandon(str(lost))
         _failed(session, step, str(lost), Verdict.UNKNOWN, final=False)
-    except StopLaneError:
+    except StopLaneError as stop:
+        launcher.abandon(str(stop))
         raise
     except OrchError as error:
+        launcher.abandon(str(error))
         if session.limits.stop_requested:  # Ctrl-C reaches the compiler too: its complaint is ours
             raise StopLaneError(session.limits.stop_requested) from error
         # what is refused is a failure of the step; what cannot be said leaves it undecided
         verdict = Verdict.FAIL if isinstance(error, RefusedError) else Verdict.UNKNOWN
         _failed(session, step, str(error), verdict, final=True)
     except OSError:
-        raise  # the bundle itself cannot be written: nothing more can be journalled
+        raise  # the bundle itself cannot be written: nothing more can be journalled, and roles have their deadlines
     except Exception as error:  # noqa: BLE001  # a step that crashed is unknown, and what it left is kept
+        launcher.abandon(f"crashed: {type(error).__name__}")
         log = attempt.folder / "crash.txt"
         write_whole(log, traceback.format_exc().encode())
         _failed(session, step, f"crashed: {type(error).__name__}: {error}", Verdict.UNKNOWN, final=True)

@@ -147,7 +147,9 @@ def _open(options: RunOptions) -> bundles.Opened:
     if options.resume is not None:
         opened = bundles.reopen(options.resume)
         recorded = opened.stream.events[0].data["content_sha256"]
-        if recorded != options.content.digest and not opened.stream.sealed:
+        # content is what programs are built from; once they are built, they are in the bundle
+        is_built = View(options.resume).attempt(build.NAME) is not None
+        if recorded != options.content.digest and not is_built:
             opened.close()
             message = f"content has changed since this run began (got {options.content.digest}, expected {recorded})"
             raise RefusedError([Refusal(Label.FILE_UNREADABLE, message, Where(str(options.content.root)))])

@@ -19,7 +19,7 @@ from orchestrator.errors import Label
 from orchestrator.oracle.checkpoint import CheckpointError, manifest_name, shard_names
 from orchestrator.oracle.reference import from_bits
 from orchestrator.qualify.launch import FROM_PLAN, Launch, RoleRecord, Start, parse_progress, read_role
-from orchestrator.qualify.session import CONTROLLER_GONE, Attempt, AttemptLostError, Session, StopLaneError
+from orchestrator.qualify.session import CONTROLLER_GONE, Attempt, AttemptLostError, Session
 from orchestrator.remote.base import Job, JobState, RemoteError
 
 POLL_S = 0.004
@@ -79,20 +79,22 @@ class Launcher:
         folder = self.attempt.folder / launch.name
         if self._journalled("launch.finished", launch.name):
             return {start.role: read_role(folder / start.role, start.role) for start in launch.starts}
-        try:
-            states = self._wait(launch)
-        except StopLaneError:
-            self.stop(launch)
-            self._close(launch, self._inspect(launch))
-            raise
-        except Exception:
-            self.stop(launch)  # whatever broke here, nothing of ours goes on without us
-            raise
+        states = self._wait(launch)
         records = self._close(launch, states)
         lost = [role for role, state in states.items() if state.status != "exited"]
         if lost:
             raise AttemptLostError(f"no exit code came back from {', '.join(lost)}")
         return records
+
+    def abandon(self, reason: str) -> None:
+        """Ends and collects every launch of this attempt that was begun and not collected: nothing goes on alone."""
+        for event in self.session.stream.events:
+            name = str(event.data.get("launch"))
+            if event.type == "orch.launch.started" and self._about(name).items() <= event.data.items():
+                if not self.ended(name):
+                    launch = Launch.read(self.attempt.folder / name)
+                    self.stop(launch)
+                    self._close(launch, self._inspect(launch), reason)
 
     def stop(self, launch: Launch) -> None:
         """Ends our own roles: TERM, a grace, KILL."""
@@ -176,8 +178,6 @@ class Launcher:
         states = self._inspect(launch)
         gone = [role for role, state in states.items() if state.status in ("absent", "lost")]
         if gone:
-            self.stop(launch)
-            self._close(launch, self._inspect(launch), reason="not all roles were found again")
             raise AttemptLostError(
                 f"{CONTROLLER_GONE}, and so {'is' if len(gone) == 1 else 'are'} {', '.join(gone)}"
             )

@@ -21,7 +21,7 @@ from orchestrator.qualify.controls import (
     SYSTEM,
     tampered,
 )
-from orchestrator.qualify.launch import OTHER, Launch
+from orchestrator.qualify.launch import OTHER
 from orchestrator.qualify.launch_checks import began, completed, published, refused, right_bytes
 from orchestrator.qualify.launcher import Launcher, checkpoint_files
 from orchestrator.qualify.session import AttemptLostError
@@ -71,17 +71,15 @@ def act(launcher: Launcher) -> None:
 def _port_in_use(launcher: Launcher, root: str) -> None:
     """A first root holds the port, waiting for peers that never come, while a second one is started on it."""
     session = launcher.session
-    if launcher.ended(PORT.name) and launcher.ended(HOLDER):
-        return
     holder = launcher.begin(compose(session, HOLDER, epoch=1, target=1, roles=(root,)))
-    if launcher.ended(HOLDER) or not launcher.listening(holder, root):
-        raise AttemptLostError("the port's holder ended before the control began")
-    contender: Launch = compose(
-        session, PORT.name, epoch=1, target=1, roles=(root,), port=holder.starts[0].binding.port
-    )
-    launcher.run(contender, port_is_taken=True)
-    if not launcher.running(holder):
-        raise AttemptLostError("the port's holder ended while the control ran")
+    if not launcher.ended(PORT.name):
+        if not launcher.listening(holder, root):
+            raise AttemptLostError("the port's holder ended before the control began")
+        port = holder.starts[0].binding.port
+        contender = compose(session, PORT.name, epoch=1, target=1, roles=(root,), port=port)
+        launcher.run(contender, port_is_taken=True)
+        if not launcher.running(holder):
+            raise AttemptLostError("the port's holder ended while the control ran")
     launcher.stop(holder)
     launcher.finish(holder)
 

@@ -1,0 +1,107 @@
+"""Lanes run for real on this machine, in temporary folders, by the `orch` command."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ORCH = (sys.executable, "-c", "import sys; from orchestrator.cli.main import main; sys.exit(main())")
+
+
+@dataclass(frozen=True)
+class Workshop:
+    """A working folder with a temp folder and compiler cache of its own, so that nothing is shared but the cache."""
+
+    folder: Path
+    cache: Path
+
+    @property
+    def environment(self) -> dict[str, str]:
+        temporary = self.folder / "tmp"
+        temporary.mkdir(exist_ok=True)
+        return {**os.environ, "TMPDIR": str(temporary), "XDG_CACHE_HOME": str(self.cache)}
+
+    def start(self, *arguments: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [*ORCH, *arguments],
+            cwd=self.folder,
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def orch(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        process = self.start(*arguments)
+        out, err = process.communicate(timeout=240)
+        return subprocess.CompletedProcess(arguments, process.returncode, out, err)
+
+    def run(self, *arguments: str) -> tuple[int, dict[str, Any]]:
+        """`orch run ... --json`: exit code and the object on stdout."""
+        done = self.orch("run", *arguments, "--json")
+        assert done.stdout, done.stderr
+        return done.returncode, json.loads(done.stdout)
+
+    def bundles(self) -> list[Path]:
+        return sorted(path.parent for path in self.folder.glob("runs/*/stream.jsonl") if not path.parent.name.startswith("."))
+
+    def strays(self) -> list[str]:
+        """Processes whose working folder lies in this workshop: every role's and runner's does."""
+        found = []
+        for pid in filter(str.isdecimal, os.listdir("/proc")):
+            try:
+                if Path(os.readlink(f"/proc/{pid}/cwd")).is_relative_to(self.folder / "tmp"):
+                    found.append(Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode())
+            except OSError:
+                continue
+        return found
+
+
+def events(bundle: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (bundle / "stream.jsonl").read_text().splitlines()]
+
+
+@pytest.fixture(scope="session")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture
+def workshop(tmp_path: Path, cache: Path) -> Workshop:
+    return Workshop(tmp_path, cache)
+
+
+@pytest.fixture(scope="session")
+def passed(tmp_path_factory: pytest.TempPathFactory, cache: Path) -> Callable[[str], tuple[Path, dict[str, Any]]]:
+    """The bundle and result of a lane that passed, run once a session; do not write into it."""
+    known: dict[str, tuple[Path, dict[str, Any]]] = {}
+
+    def give(lane: str) -> tuple[Path, dict[str, Any]]:
+        if lane not in known:
+            workshop = Workshop(tmp_path_factory.mktemp("lane"), cache)
+            code, result = workshop.run(lane)
+            assert code == 0, result
+            assert workshop.strays() == []
+            known[lane] = Path(result["bundle"]), result
+        return known[lane]
+
+    return give
+
+
+@pytest.fixture
+def copied(passed: Callable[[str], tuple[Path, dict[str, Any]]], tmp_path: Path) -> Path:
+    """A copy of the samples lane's bundle, to damage."""
+    bundle, _ = passed("lanes/samples.yaml")
+    target = tmp_path / bundle.name
+    shutil.copytree(bundle, target)
+    return target
