@@ -121,9 +121,17 @@ class Bench:
         for role in self.case.plan.roles:
             if not names or role.name in names:
                 target = self.setup.targets.get(role.name, X86)
-                command = [*EMULATORS[target], str(self.work(role.name) / "role.elf"), str(self.work(role.name))]
+                command = [
+                    *EMULATORS[target],
+                    str(self.work(role.name) / "role.elf"),
+                    str(self.work(role.name)),
+                ]
                 self.processes[role.name] = subprocess.Popen(
-                    command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options
+                    command,
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                    **options,
                 )
 
     def end(self, name: str) -> Outcome:

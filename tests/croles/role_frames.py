@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import struct
 import uuid
@@ -72,9 +73,7 @@ def receive_frame(peer: socket.socket) -> Frame:
 def hung_up(peer: socket.socket) -> bool:
     """Whether the other side ends the connection, reading what it says before."""
     peer.settimeout(20)
-    try:
+    with contextlib.suppress(ConnectionResetError):
         while peer.recv(4096):
             pass
-    except ConnectionResetError:
-        pass
     return True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
 from dataclasses import replace
 
@@ -45,7 +46,9 @@ def test_an_address_of_another_machine_cannot_be_listened_at(bench):
 def test_a_worker_may_come_long_before_the_root(bench):
     run = bench(role_plans.pair())
     run.place(Setup(target=1))
-    with listen(run) as server:  # holds the port, and hangs up as a tunnel does whose far end is not there yet
+    with listen(
+        run
+    ) as server:  # holds the port, and hangs up as a tunnel does whose far end is not there yet
         run.start("worker")
         for _ in range(3):
             server.accept()[0].close()
@@ -126,17 +129,17 @@ def test_an_evaluation_does_not_meet_a_training(bench, tmp_path):
 
 
 WRONG_HELLOS = {
-    "plan": (lambda bench, frame: replace(frame, plan=bytes(32)), "frame-identity"),
-    "sender-root": (lambda bench, frame: replace(frame, sender=0), "frame-identity"),
-    "sender-unknown": (lambda bench, frame: replace(frame, sender=2**32 - 1), "frame-identity"),
-    "kind": (lambda bench, frame: replace(frame, kind=2), "frame-identity"),
-    "zero": (lambda bench, frame: replace(frame, zero=bytes(23) + b"\1"), "frame-identity"),
-    "epoch": (lambda bench, frame: replace(frame, epoch=2), "frame-epoch"),
-    "round": (lambda bench, frame: replace(frame, round=1), "frame-round"),
-    "longer": (lambda bench, frame: replace(frame, length=41), "frame-bound"),
-    "endless": (lambda bench, frame: replace(frame, length=2**64 - 1, payload=b""), "frame-bound"),
-    "empty": (lambda bench, frame: replace(frame, payload=b""), "frame-bound"),
-    "run": (lambda bench, frame: replace(frame, payload=bytes(16) + frame.payload[16:]), "frame-identity"),
+    "plan": (lambda _, frame: replace(frame, plan=bytes(32)), "frame-identity"),
+    "sender-root": (lambda _, frame: replace(frame, sender=0), "frame-identity"),
+    "sender-unknown": (lambda _, frame: replace(frame, sender=2**32 - 1), "frame-identity"),
+    "kind": (lambda _, frame: replace(frame, kind=2), "frame-identity"),
+    "zero": (lambda _, frame: replace(frame, zero=bytes(23) + b"\1"), "frame-identity"),
+    "epoch": (lambda _, frame: replace(frame, epoch=2), "frame-epoch"),
+    "round": (lambda _, frame: replace(frame, round=1), "frame-round"),
+    "longer": (lambda _, frame: replace(frame, length=41), "frame-bound"),
+    "endless": (lambda _, frame: replace(frame, length=2**64 - 1, payload=b""), "frame-bound"),
+    "empty": (lambda _, frame: replace(frame, payload=b""), "frame-bound"),
+    "run": (lambda _, frame: replace(frame, payload=bytes(16) + frame.payload[16:]), "frame-identity"),
     "mode": (lambda bench, frame: replace(frame, payload=hello_payload(bench, mode=1)), "frame-round"),
     "start": (lambda bench, frame: replace(frame, payload=hello_payload(bench, start=1)), "frame-round"),
     "target": (lambda bench, frame: replace(frame, payload=hello_payload(bench, target=1)), "frame-round"),
@@ -193,12 +196,12 @@ def test_a_role_that_goes_before_all_have_met(bench):
 
 
 STRANGERS = {
-    "silent": lambda bench: b"",
-    "garbage": lambda bench: b"GET / HTTP/1.1\r\n\r\n",
-    "begins-like-one": lambda bench: b"ORCHFRM2",
-    "part-of-a-magic": lambda bench: b"ORCH",
+    "silent": lambda _: b"",
+    "garbage": lambda _: b"GET / HTTP/1.1\r\n\r\n",
+    "begins-like-one": lambda _: b"ORCHFRM2",
+    "part-of-a-magic": lambda _: b"ORCH",
     "part-of-a-hello": lambda bench: hello(bench, 1).pack()[:100],
-    "a-lot": lambda bench: b"\xff" * 100_000,
+    "a-lot": lambda _: b"\xff" * 100_000,
 }
 
 
@@ -210,10 +213,8 @@ def test_strangers_at_the_port_disturb_nobody(bench, what):
     strangers = [dial(run) for _ in range(40)]
     try:
         for stranger in strangers:
-            try:
+            with contextlib.suppress(ConnectionResetError, BrokenPipeError):  # dropped already
                 stranger.sendall(STRANGERS[what](run))
-            except (ConnectionResetError, BrokenPipeError):
-                pass  # dropped already
         run.start("worker")
         assert {outcome.results["version"] for outcome in run.ends().values()} == {2}
     finally:

@@ -47,7 +47,7 @@ def test_results_are_canonical_json(bench):
 
 
 def test_a_mean_that_ignores_the_sample_counts_gives_nine_sixteenths(bench, tmp_path):
-    """The mean of the roles' means: the number that a wrong program would give, so that 1/2 says something."""
+    """The mean of the roles' means is what a wrong program would give, so 1/2 says something."""
     content = altered_content(
         tmp_path / "content",
         "native/rounds.c",
