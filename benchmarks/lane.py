@@ -3,8 +3,8 @@
 The lane is `orch run` from its start to its end, with programs in the cache from a run before. Its programs
 alone are the very executables of such a run, with the same files beside them, launched in the same order and
 waited for, launch by launch, with nothing around them: no runner, no journal, no judge. What the journal says
-that its launches took, from `launch.started` to `launch.finished`, is shown too: the difference to the programs
-alone is starting, polling and collecting.
+that its launches took, from `launch.started` to `launch.finished`, is shown too: what that has more than the
+programs alone is starting, polling and collecting.
 """
 
 from __future__ import annotations

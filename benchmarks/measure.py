@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -87,10 +88,13 @@ def quietly(argv: Sequence[str], folder: Path, **environment: str) -> str:
     """Run a command in `folder` and give its standard output.
 
     Raises:
-        subprocess.CalledProcessError: it fails; its standard error has been shown.
+        subprocess.CalledProcessError: it fails; what it complained of has been shown.
     """
     full = {**os.environ, **environment}
-    done = subprocess.run(argv, cwd=folder, env=full, check=True, stdout=subprocess.PIPE, text=True)
+    done = subprocess.run(argv, cwd=folder, env=full, check=False, capture_output=True, text=True)
+    if done.returncode != 0:
+        print(done.stderr, file=sys.stderr)
+    done.check_returncode()
     return done.stdout
 
 

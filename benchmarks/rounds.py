@@ -1,7 +1,7 @@
 """A pair's rounds on loopback, beside a bare exchange of messages of the same size.
 
-The learner is the smallest there is, so that a round is its two frames, its update, its digest and its line of
-progress. The pair's time is whole, from the start of its two processes to their end, divided by its rounds.
+The learner is the smallest there is, so that a round is its two frames, its update, its digest and its line
+of progress. The time is the whole pair's, from the start of its two processes to their end, over its rounds.
 """
 
 from __future__ import annotations
