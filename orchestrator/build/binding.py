@@ -75,7 +75,7 @@ class Binding:
             BindingError: a value has no place in the layout.
         """
         try:
-            address = ipaddress.ip_address(self.address)
+            address = _address(self.address)
             head = _LAYOUT.pack(
                 MAGIC,
                 VERSION,
@@ -157,6 +157,13 @@ def _number(name: str, value: int) -> int:
     if not 0 <= value < _LARGEST:
         raise BindingError(f"{name} is out of range (got {value}, expected 0 to 2^53 - 1)")
     return value
+
+
+def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
+    address = ipaddress.ip_address(text)
+    if isinstance(address, ipaddress.IPv6Address) and address.scope_id is not None:
+        raise BindingError(f"an address has no zone (got {text})")
+    return address
 
 
 def _port(value: int) -> int:

@@ -1,0 +1,126 @@
+from __future__ import annotations
+
+import hashlib
+import ipaddress
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from orchestrator.build.binding import SIZE, Binding, BindingError
+
+NUMBERS = st.integers(0, 2**53 - 1)
+DIGESTS = st.binary(min_size=32, max_size=32).map(bytes.hex)
+
+BINDINGS = st.builds(
+    Binding,
+    plan=DIGESTS,
+    run_id=st.uuids().map(str),
+    epoch=NUMBERS,
+    mode=st.sampled_from(["train", "evaluate"]),
+    resume=st.booleans(),
+    restore_sha256=st.none() | DIGESTS.filter(lambda digest: digest != "00" * 32),
+    target=NUMBERS,
+    publish_at=NUMBERS,
+    data_sha256=DIGESTS,
+    address=st.ip_addresses().map(str),
+    port=st.integers(0, 65535),
+    connect_ms=NUMBERS,
+    round_ms=NUMBERS,
+    run_ms=NUMBERS,
+    hold_after=NUMBERS,
+)
+
+ONE = Binding(
+    plan="ab" * 32,
+    run_id="01920000-0000-7000-8000-000000000001",
+    epoch=1,
+    mode="train",
+    resume=False,
+    restore_sha256=None,
+    target=5,
+    publish_at=0,
+    data_sha256="cd" * 32,
+    address="127.0.0.1",
+    port=4000,
+    connect_ms=1000,
+    round_ms=2000,
+    run_ms=3000,
+)
+
+
+@given(BINDINGS)
+def test_what_is_packed_is_unpacked(binding):
+    data = binding.pack()
+    assert len(data) == SIZE
+    assert Binding.unpack(data) == binding
+    assert Binding.from_json(binding.as_json()) == binding
+
+
+@given(BINDINGS, st.integers(0, SIZE - 1), st.integers(1, 255))
+def test_no_changed_byte_is_overlooked(binding, at, change):
+    data = bytearray(binding.pack())
+    data[at] ^= change
+    with pytest.raises(BindingError):
+        Binding.unpack(bytes(data))
+
+
+def resealed(data: bytes) -> bytes:
+    return data[:480] + hashlib.sha256(data[:480]).digest()
+
+
+@given(st.binary(max_size=SIZE + 1) | st.binary(min_size=SIZE, max_size=SIZE).map(resealed))
+def test_other_bytes_are_no_binding(data):
+    with pytest.raises(BindingError):
+        Binding.unpack(data)
+
+
+@pytest.mark.parametrize("at", [0, 8, 12, 16, 20, 192, 204, 216, 479])
+def test_a_whole_binding_has_one_right_form(at):
+    """Bytes that mean nothing are zero, even under a fitting checksum."""
+    data = bytearray(ONE.pack())
+    data[at] ^= 0x80
+    with pytest.raises(BindingError):
+        Binding.unpack(resealed(bytes(data)))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"plan": "ab"},
+        {"plan": "AB" * 32},
+        {"plan": "xy" * 32},
+        {"restore_sha256": ""},
+        {"run_id": "one"},
+        {"mode": "dance"},
+        {"epoch": -1},
+        {"target": 2**53},
+        {"port": 65536},
+        {"port": -1},
+        {"address": "localhost"},
+        {"address": "fe80::1%eth0"},
+    ],
+)
+def test_values_without_a_place_are_refused(change):
+    with pytest.raises(BindingError):
+        replace(ONE, **change).pack()
+
+
+@pytest.mark.parametrize("value", [{}, {"plan": "ab" * 32}, ONE.as_json() | {"more": 1}])
+def test_other_names_are_refused(value):
+    with pytest.raises(BindingError):
+        Binding.from_json(value)
+
+
+def test_the_layout_is_the_documented_one():
+    data = replace(ONE, restore_sha256="ef" * 32, address="2001:db8::7").pack()
+    assert data[:12] == b"ORCHBND1\1\0\0\0"
+    assert data[24:56] == b"\xab" * 32
+    assert data[56:88] == b"\xcd" * 32
+    assert data[88:120] == b"\xef" * 32
+    numbers = [int.from_bytes(data[at : at + 8], "little") for at in range(136, 192, 8)]
+    assert numbers == [1, 5, 0, 0, 1000, 2000, 3000]
+    assert (data[192], int.from_bytes(data[196:200], "little")) == (6, 4000)
+    assert data[200:216] == ipaddress.ip_address("2001:db8::7").packed
+    assert data[216:480] == bytes(264)
