@@ -45,9 +45,10 @@ def admit(
         quota = quotas[node]
         used[node] = used.get(node, 0) + (own if own is not None else need)
         if quota is None:
-            message = f"node {node} does not say how much memory it has for {role.name} (got nothing, expected a quota)"
+            message = f"node {node} does not say how much memory it has (got nothing, expected a quota)"
             refusals.append(Refusal(Label.CAPACITY_UNKNOWN, message, run.where("roles"), key))
         elif used[node] > quota:
-            message = f"{role.name} does not fit node {node} (got {used[node]} bytes with the roles before it, expected at most {quota})"
+            got = f"{used[node]} bytes with the roles before it"
+            message = f"{role.name} does not fit node {node} (got {got}, expected at most {quota})"
             refusals.append(Refusal(Label.CAPACITY_EXCEEDED, message, run.where("roles"), key))
     return tuple(refusals)

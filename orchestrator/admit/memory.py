@@ -1,20 +1,33 @@
 """Host memory of a role: what its program holds, line by line with the arithmetic.
 
-A native role allocates nothing after its start: every array has its size from the plan, so these lines are the
-program's own arrays (`roles/native/`), and a test compares their total with the ELF file's segments. An
+A native role allocates nothing after its start: every array has its size from the plan, so these lines are
+the program's own arrays (`roles/native/`), and a test compares their total with the ELF file's segments. An
 emulator's own memory is not the program's and is not counted.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import groupby
 
-from orchestrator.plan.model import Plan, Role
+from orchestrator.plan.model import Plan, Role, System
+from orchestrator.plan.tree import Assignment, Binary, Expression, Negate, SquareRoot
 
 WORD = 8
-# code, constants, stack, SHA-256 and header buffers; checked against the programs, not derived from the plan
-PROGRAM_BYTES = 96 * 1024
+# what no plan changes: code, constants, stack, SHA-256, room for strangers at the root's port
+PROGRAM_BYTES = 32 * 1024
+# at most, for each: a socket with its hello, two frames and a digest; a name twice; a line of results
 PEER_BYTES = 1024
+FIELD_BYTES = 512
+RESULT_BYTES = 1024
+OPERATION_BYTES = 64
+# the text of a manifest: room that every program has, or what the plan's own needs if that is more
+MANIFEST_BYTES = 64 * 1024
+MANIFEST_ROLE_BYTES = 512
+MANIFEST_REGION_BYTES = 256
+REGION_BYTES = 16
+RUN_BYTES = 16
 
 
 @dataclass(frozen=True)
@@ -40,29 +53,77 @@ class Demand:
 
 
 def demand(plan: Plan, role: Role) -> Demand:
-    """What one role's program holds."""
-    system = plan.system
-    combined, roles = system.combined_words, len(plan.roles)
-    received = roles if role.index == 0 else 1
-    means = sum(field.size for field in system.contributions)
-    return Demand(
-        role.name,
-        (
-            _words(
-                "samples",
-                f"{role.samples} rows x {system.sample_words} words",
-                role.samples * system.sample_words,
-            ),
-            _words("parameters and state", f"{system.state_words} words", system.state_words),
-            _words("contributions", f"{received} of {combined} words", received * combined),
-            _words("sums and total", f"2 x {combined} words", 2 * combined),
-            _words("means", f"{means} words", means),
-            DemandLine("restore coverage", f"{system.state_words} x 1 byte", system.state_words),
-            DemandLine("peers", f"{roles} x {PEER_BYTES} bytes", roles * PEER_BYTES),
-            DemandLine("program and stack", f"{PROGRAM_BYTES} bytes", PROGRAM_BYTES),
-        ),
+    """What one role's program holds: never less than its file's segments, and little more."""
+    return Demand(role.name, (*_learner(plan.system, role), *_combine(plan, role), *_program(plan)))
+
+
+def _learner(system: System, role: Role) -> Iterable[DemandLine]:
+    """The system's own words, and what one owner computes over its samples."""
+    yield _words(
+        "samples", f"{role.samples} rows x {system.sample_words} words", role.samples * system.sample_words
     )
+    yield _words("parameters and state", f"{system.state_words} words", system.state_words)
+    initial = (word.hex() for field in system.state_fields for word in field.initial)
+    runs = sum(1 for _ in groupby(initial))
+    yield _each("initial state", f"{runs} runs of equal words", runs, RUN_BYTES)
+    yield _words("one sample's terms", f"{system.combined_words - 1} words", system.combined_words - 1)
+    means = sum(field.size for field in system.contributions)
+    yield _words("means", f"{means} words", means)
+    held = {field.name for field in system.contributions}
+    temporary = sum(
+        statement.size
+        for statement in system.contribution + system.update
+        if statement.local and statement.target not in held
+    )
+    yield _words("temporaries of the statements", f"{temporary} words", temporary)
+
+
+def _combine(plan: Plan, role: Role) -> Iterable[DemandLine]:
+    """What is sent and received; the root holds every other role's contribution at once."""
+    combined, roles = plan.system.combined_words, len(plan.roles)
+    yield _words("total", f"{combined} words", combined)
+    received = roles if role.index == 0 else 0
+    yield _words("contributions", f"{received} of {combined} words", received * combined)
+    yield _each("peers", f"{roles} roles", roles, PEER_BYTES)
+
+
+def _program(plan: Plan) -> Iterable[DemandLine]:
+    """Checkpoints, tables and code."""
+    system, roles = plan.system, len(plan.roles)
+    fields = len(system.state_fields)
+    yield _each("restore coverage", f"{system.state_words} words", system.state_words, 1)
+    own = roles * (MANIFEST_ROLE_BYTES + fields * MANIFEST_REGION_BYTES)
+    manifest = max(MANIFEST_BYTES, own)
+    formula = (
+        f"the greater of {MANIFEST_BYTES} and {roles} roles x"
+        f" ({MANIFEST_ROLE_BYTES} + {fields} fields x {MANIFEST_REGION_BYTES}) bytes"
+    )
+    yield DemandLine("manifest", formula, manifest)
+    yield _each(
+        "regions of a publication", f"{roles + 1} x {fields} fields", (roles + 1) * fields, REGION_BYTES
+    )
+    yield _each("fields and a shard's header", f"{fields} fields", fields, FIELD_BYTES)
+    yield _each("results", f"{len(system.results)} results", len(system.results), RESULT_BYTES)
+    operations = sum(_operations(s) for s in system.contribution + system.evaluate + system.update)
+    yield _each("code of the statements", f"{operations} operations", operations, OPERATION_BYTES)
+    yield DemandLine("program and stack", f"{PROGRAM_BYTES} bytes", PROGRAM_BYTES)
+
+
+def _operations(node: Assignment | Expression) -> int:
+    match node:
+        case Assignment(_, _, value, _):
+            return 1 + _operations(value)
+        case Binary(_, left, right):
+            return 1 + _operations(left) + _operations(right)
+        case Negate(operand) | SquareRoot(operand):
+            return 1 + _operations(operand)
+        case _:
+            return 1
 
 
 def _words(what: str, formula: str, words: int) -> DemandLine:
-    return DemandLine(what, f"{formula} x {WORD} bytes", words * WORD)
+    return _each(what, formula, words, WORD)
+
+
+def _each(what: str, formula: str, count: int, size: int) -> DemandLine:
+    return DemandLine(what, f"{formula} x {size} bytes", count * size)

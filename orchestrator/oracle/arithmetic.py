@@ -39,7 +39,9 @@ def _step(target: list[float], size: int, value: Value) -> Step:
     return run
 
 
-def _value(node: tree.Expression, store: Mapping[str, list[float]]) -> Value:
+def _value(  # noqa: PLR0911  # one line for each kind of node
+    node: tree.Expression, store: Mapping[str, list[float]]
+) -> Value:
     match node:
         case tree.Number(number):
             return lambda _i: number

@@ -1,34 +1,36 @@
 """Reads and writes a checkpoint set without the role programs: the second opinion on what they publish.
 
-A set is one manifest and the shards that it names. Regions are logical (field, first coordinate, count), never
-rank or address; together they cover every field of the system exactly once.
+A set is one manifest and the shards that it names. Regions are logical (field, first coordinate, count),
+never rank or address; together they cover every field of the system exactly once. Accepts what a role program
+accepts, and names the same label where it refuses; which epoch a set may be loaded in is not known here.
 """
 
 from __future__ import annotations
 
 import hashlib
+import math
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import safetensors
-from evidence.canonical import CanonicalError, dumps, loads
 
+from evidence.canonical import dumps
 from orchestrator.errors import Label
+from orchestrator.oracle.manifest import SCHEMA, CheckpointError, Manifest, Region, Shard, read_manifest
 from orchestrator.oracle.reference import state_digest
 from orchestrator.plan.model import System
 
-SCHEMA = "orch-checkpoint/v1"
-_MANIFEST_KEYS = {"capture", "schema", "shards", "state", "system", "version"}
-
-
-class CheckpointError(Exception):
-    """A set is not a whole checkpoint of its system; `label` is what a role program must say of it."""
-
-    def __init__(self, label: Label, message: str) -> None:
-        super().__init__(f"{label}: {message}")
-        self.label = label
+__all__ = [
+    "Checkpoint",
+    "CheckpointError",
+    "manifest_name",
+    "read_set",
+    "shard_names",
+    "write_set",
+]
 
 
 @dataclass(frozen=True)
@@ -62,12 +64,12 @@ def manifest_name(version: int) -> str:
 
 
 def shard_names(manifest: bytes) -> tuple[str, ...]:
-    """The shard files that a manifest names.
+    """The shard files that a manifest names: plain names, that lead into no other folder.
 
     Raises:
         CheckpointError: the manifest cannot be read.
     """
-    return tuple(shard["file"] for shard in _manifest(manifest)["shards"])
+    return tuple(shard.file for shard in read_manifest(manifest).shards)
 
 
 def read_set(system: System, manifest: bytes, shards: Mapping[str, bytes]) -> Checkpoint:
@@ -81,108 +83,110 @@ def read_set(system: System, manifest: bytes, shards: Mapping[str, bytes]) -> Ch
     Raises:
         CheckpointError: with the label of the first rule broken.
     """
-    content = _manifest(manifest)
-    if content["system"] != system.digest:
+    content = read_manifest(manifest)
+    _check_order(system, content.shards)
+    if content.system != system.digest:
         raise CheckpointError(
-            Label.CHECKPOINT_SYSTEM, f"(got system {content['system']}, expected {system.digest})"
+            Label.CHECKPOINT_SYSTEM, f"another system's (got {content.system}, expected {system.digest})"
         )
-    words = _assemble(system, content["shards"], shards)
-    if state_digest(words) != content["state"]:
+    _check_cover(system, content.shards, shards)
+    words = _load(system, content, shards)
+    if (state := state_digest(words)) != content.state:
         raise CheckpointError(
-            Label.CHECKPOINT_CHUNK, f"state differs (got {state_digest(words)}, expected {content['state']})"
+            Label.CHECKPOINT_CHUNK, f"the state differs (got {state}, expected {content.state})"
         )
-    capture = content["capture"]
+    if not all(math.isfinite(word) for word in words):
+        raise CheckpointError(Label.NON_FINITE, "a word of the state is not finite")
     return Checkpoint(
-        version=content["version"],
+        version=content.version,
         words=words,
-        state=content["state"],
-        system=content["system"],
-        epoch=capture["epoch"],
-        owners=tuple(capture["owners"]),
-        plan=capture["plan"],
-        run=capture["run"],
+        state=content.state,
+        system=content.system,
+        epoch=content.epoch,
+        owners=content.owners,
+        plan=content.plan,
+        run=content.run,
     )
 
 
-def _manifest(data: bytes) -> dict[str, Any]:
-    try:
-        content = loads(data, canonical=True)
-        if set(content) != _MANIFEST_KEYS or content["schema"] != SCHEMA:
-            raise CheckpointError(Label.CHECKPOINT_MANIFEST, f"not a manifest of {SCHEMA}")
-        for shard in content["shards"]:
-            if set(shard) != {"file", "regions", "sha256", "size"}:
-                raise CheckpointError(Label.CHECKPOINT_MANIFEST, "a shard's entry is not whole")
-    except (CanonicalError, TypeError, KeyError) as error:
-        raise CheckpointError(Label.CHECKPOINT_MANIFEST, str(error)) from error
-    return dict(content)
-
-
-def _assemble(
-    system: System, entries: Sequence[Mapping[str, Any]], shards: Mapping[str, bytes]
-) -> tuple[float, ...]:
-    fields: dict[str, list[float | None]] = {field.name: [None] * field.size for field in system.state_fields}
-    for entry in entries:
-        for region in entry["regions"]:
-            words = fields.get(region["field"])
-            first, count = region["first"], region["count"]
-            if words is None or first < 0 or count < 1 or first + count > len(words):
-                raise CheckpointError(Label.CHECKPOINT_COVERAGE, f"no such region (got {dict(region)})")
-            if any(word is not None for word in words[first : first + count]):
-                raise CheckpointError(Label.CHECKPOINT_COVERAGE, f"region twice (got {dict(region)})")
-            words[first : first + count] = [0.0] * count
-        if entry["file"] not in shards:
-            raise CheckpointError(Label.CHECKPOINT_COVERAGE, f"shard is missing (expected {entry['file']})")
-    if any(word is None for words in fields.values() for word in words):
-        raise CheckpointError(Label.CHECKPOINT_COVERAGE, "some coordinates are in no region")
-    for entry in entries:
-        for region, values in _shard(entry, shards[entry["file"]]):
-            fields[region["field"]][region["first"] : region["first"] + region["count"]] = values
-    return tuple(word for field in system.state_fields for word in fields[field.name] if word is not None)
-
-
-def _shard(
-    entry: Mapping[str, Any], data: bytes
-) -> list[tuple[Mapping[str, Any], list[float]]]:
-    got = hashlib.sha256(data).hexdigest()
-    if got != entry["sha256"] or len(data) != entry["size"]:
-        raise CheckpointError(
-            Label.CHECKPOINT_CHUNK, f"{entry['file']} differs (got {got}, expected {entry['sha256']})"
-        )
-    try:
-        tensors = dict(safetensors.deserialize(data))  # type: ignore[no-untyped-call]  # compiled, without stubs
-    except Exception as error:  # the library raises a type of its own for every malformed file
-        raise CheckpointError(Label.CHECKPOINT_CHUNK, f"{entry['file']}: {error}") from error
-    found = []
-    for region in entry["regions"]:
-        name = tensor_name(region["field"], region["first"], region["count"])
-        tensor = tensors.pop(name, None)
-        if tensor is None or tensor["dtype"] != "F64" or list(tensor["shape"]) != [region["count"]]:
+def _check_order(system: System, shards: Sequence[Shard]) -> None:
+    """In a shard, regions stand in field order, one a field."""
+    places = {field.name: place for place, field in enumerate(system.state_fields)}
+    for shard in shards:
+        known = [places[region.field] for region in shard.regions if region.field in places]
+        if any(later <= earlier for earlier, later in pairwise(known)):
             raise CheckpointError(
-                Label.CHECKPOINT_CHUNK, f"{entry['file']} holds no {name} of {region['count']} binary64 words"
+                Label.CHECKPOINT_MANIFEST, f"regions of {shard.file} do not stand in field order, one a field"
             )
-        found.append((region, list(struct.unpack(f"<{region['count']}d", bytes(tensor["data"])))))
-    if tensors:
-        raise CheckpointError(
-            Label.CHECKPOINT_CHUNK, f"{entry['file']} holds more than its regions (got {sorted(tensors)})"
-        )
-    return found
 
 
-def tensor_name(field: str, first: int, count: int) -> str:
-    """Name of a region's tensor in its shard: `w[0:3]`."""
-    return f"{field}[{first}:{first + count}]"
+def _check_cover(system: System, entries: Sequence[Shard], shards: Mapping[str, bytes]) -> None:
+    covered = {field.name: bytearray(field.size) for field in system.state_fields}
+    for entry in entries:
+        if entry.file not in shards:
+            raise CheckpointError(Label.CHECKPOINT_COVERAGE, f"shard is missing (expected {entry.file})")
+        for region in entry.regions:
+            cover = covered.get(region.field, bytearray())
+            if region.end > len(cover):
+                raise CheckpointError(Label.CHECKPOINT_COVERAGE, f"no such words (got {region.tensor})")
+            if any(cover[region.first : region.end]):
+                raise CheckpointError(Label.CHECKPOINT_COVERAGE, f"words twice (got {region.tensor})")
+            cover[region.first : region.end] = b"\1" * region.count
+    if not all(all(cover) for cover in covered.values()):
+        raise CheckpointError(Label.CHECKPOINT_COVERAGE, "some words are in no region")
 
 
-def write_set(system: System, version: int, words: Sequence[float], capture: Mapping[str, Any]) -> dict[str, bytes]:
-    """A set of one shard, as files by name; the manifest is under `manifest.json`."""
-    regions = [{"count": field.size, "field": field.name, "first": 0} for field in system.state_fields]
-    shard = _safetensors(system, version, words)
+def _load(system: System, content: Manifest, shards: Mapping[str, bytes]) -> tuple[float, ...]:
+    fields = {field.name: [0.0] * field.size for field in system.state_fields}
+    for entry in content.shards:
+        data = shards[entry.file]
+        got = hashlib.sha256(data).hexdigest()
+        if got != entry.sha256 or len(data) != entry.size:
+            raise CheckpointError(
+                Label.CHECKPOINT_CHUNK,
+                f"{entry.file} differs"
+                f" (got {got} of {len(data)} bytes, expected {entry.sha256} of {entry.size})",
+            )
+        header = _header(content.system, content.version, entry.regions)
+        if not data.startswith(header) or len(data) != len(header) + 8 * sum(r.count for r in entry.regions):
+            raise CheckpointError(
+                Label.CHECKPOINT_CHUNK, f"{entry.file} is not the file that its regions demand"
+            )
+        # read as its users would: nothing in it can surprise the library any more
+        tensors = dict(safetensors.deserialize(data))  # type: ignore[no-untyped-call]  # compiled, without stubs
+        for region in entry.regions:
+            words = struct.unpack(f"<{region.count}d", bytes(tensors[region.tensor]["data"]))
+            fields[region.field][region.first : region.end] = words
+    return tuple(word for field in system.state_fields for word in fields[field.name])
+
+
+def write_set(
+    system: System, version: int, words: Sequence[float], capture: Mapping[str, Any]
+) -> dict[str, bytes]:
+    """A set of one shard, as files by name; the manifest is under `manifest.json`.
+
+    Args:
+        system: whose state it is.
+        version: updates made.
+        words: the state vector.
+        capture: `epoch`, `owners`, `plan`, `run` and `time_ms`, as the manifest will say them.
+    """
+    regions = tuple(Region(field.name, 0, field.size) for field in system.state_fields)
+    shard = _header(system.digest, version, regions) + struct.pack(f"<{len(words)}d", *words)
     name = f"{version}.all.safetensors"
     manifest = {
         "capture": dict(capture),
         "schema": SCHEMA,
         "shards": [
-            {"file": name, "regions": regions, "sha256": hashlib.sha256(shard).hexdigest(), "size": len(shard)}
+            {
+                "file": name,
+                "regions": [
+                    {"count": region.count, "field": region.field, "first": region.first}
+                    for region in regions
+                ],
+                "sha256": hashlib.sha256(shard).hexdigest(),
+                "size": len(shard),
+            }
         ],
         "state": state_digest(words),
         "system": system.digest,
@@ -191,17 +195,14 @@ def write_set(system: System, version: int, words: Sequence[float], capture: Map
     return {"manifest.json": dumps(manifest), name: shard}
 
 
-def _safetensors(system: System, version: int, words: Sequence[float]) -> bytes:
-    """The safetensors file of all fields whole; the library's own writer wants NumPy arrays or raw addresses."""
-    header: dict[str, Any] = {
-        "__metadata__": {"format": SCHEMA, "system": system.digest, "version": str(version)}
-    }
+def _header(system: str, version: int, regions: Sequence[Region]) -> bytes:
+    """The one safetensors header of these regions: keys sorted, data in field order, 8 bytes aligned."""
+    header: dict[str, Any] = {"__metadata__": {"format": SCHEMA, "system": system, "version": str(version)}}
     at = 0
-    for field in system.state_fields:
-        offsets = [at * 8, (at + field.size) * 8]
-        name = tensor_name(field.name, 0, field.size)
-        header[name] = {"data_offsets": offsets, "dtype": "F64", "shape": [field.size]}
-        at += field.size
+    for region in regions:
+        end = at + 8 * region.count
+        header[region.tensor] = {"data_offsets": [at, end], "dtype": "F64", "shape": [region.count]}
+        at = end
     text = dumps(header)
     text += b" " * (-len(text) % 8)
-    return struct.pack("<Q", len(text)) + text + struct.pack(f"<{len(words)}d", *words)
+    return struct.pack("<Q", len(text)) + text

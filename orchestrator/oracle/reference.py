@@ -1,8 +1,9 @@
-"""What a plan must yield: parameters, optimizer state, losses and `state` digests after any number of updates.
+"""What a plan must yield: parameters, optimizer state, losses and `state` digests after each update.
 
-Written from the plan and the sample words alone. A round: every owner sums its contributions and results from
-+0.0 in sample order; the sums are combined left-deep in role order, the sample mass with them; the update reads
-totals divided by the total mass. `loss` of version v is the total at the parameters that update v read.
+Written from the plan and the sample words alone. A round: every owner sums its contributions and results
+from +0.0 in sample order; the sums are combined left-deep in role order, the sample mass with them; the
+update reads totals divided by the total mass. `loss` of version v is the total at the parameters that update
+v read.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""All refusals of some files at once: what they say wrongly, and what they mean together that no plan realizes."""
+"""All refusals of some files at once: what they say wrongly, and what no plan realizes of what they mean."""
 
 from __future__ import annotations
 

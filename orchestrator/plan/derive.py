@@ -44,8 +44,13 @@ class Planned:
 
 
 def other_plan(planned: Planned) -> Planned:
-    """Another plan for controls: the same roles and data under a system of half the rate. Sound in itself."""
-    system = replace(planned.plan.system, rate=planned.plan.system.rate / 2)
+    """Another plan for controls: the same roles and data under a system of half the rate. Sound in itself.
+
+    A rate that is its own half (zero) becomes 1, so that the plan is another one whatever the rate was.
+    """
+    rate = planned.plan.system.rate
+    half = rate / 2
+    system = replace(planned.plan.system, rate=half if half != rate else 1.0)
     return replace(planned, plan=replace(planned.plan, system=system))
 
 
@@ -107,9 +112,10 @@ def run_refusals(run: RunSpec) -> Iterable[Refusal]:
     for pairing in run.pairings:
         if pairing.device is not None or pairing.target not in NATIVE_TARGETS:
             got = f"device {pairing.device.name}" if pairing.device else pairing.target
+            expected = f"one of {', '.join(NATIVE_TARGETS)} without a device"
             yield Refusal(
                 Label.TARGET_UNSUPPORTED,
-                f"no program is built for this pairing (got {got}, expected one of {', '.join(NATIVE_TARGETS)} without a device)",
+                f"no program is built for this pairing (got {got}, expected {expected})",
                 pairing.where,
                 f"pairings.{pairing.role}",
             )

@@ -8,7 +8,8 @@
     atom       = NUMBER | "sqrt" "(" sum ")" | "dot" "(" NAME "," NAME ")" | "sum" "(" NAME ")"
                | NAME [ "[" ( "i" | INTEGER ) "]" ] | "(" sum ")"
 
-Knows no names' sizes: `orchestrator.plan.typing_rules` gives every node its shape.
+Numbers and names are ASCII; blanks may stand between any two words. Every tree is bounded in height, so
+whatever walks one may recurse. Knows no names' sizes: `orchestrator.plan.shapes` gives every node its shape.
 """
 
 from __future__ import annotations
@@ -16,15 +17,24 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
+from typing import TypeVar
 
 from orchestrator.plan.tree import Operator
 
 FUNCTIONS = ("sqrt", "dot", "sum")
 MAX_TEXT = 4096
-MAX_DEPTH = 64
+# of nested parentheses and signs, and of the tree. A plan's identity is JSON of at most 64 levels, of which
+# the plan itself takes four; C compilers take 256 nested parentheses.
+MAX_DEPTH = 48
+MAX_NAME = 128  # names of results stand in lines of a fixed length
+MAX_INDEX_DIGITS = 9
 
+_BLANKS = re.compile(r"\s*", re.ASCII)
 _TOKEN = re.compile(
-    r"\s*(?:(?P<number>(?:\d+\.\d*|\.\d+|\d+)(?:[eE][+-]?\d+)?)|(?P<name>[A-Za-z_][A-Za-z0-9_]*)|(?P<mark>[-+*/=()\[\],]))"
+    r"(?P<number>(?:\d+\.\d*|\.\d+|\d+)(?:[eE][+-]?\d+)?)"
+    r"|(?P<name>[A-Za-z_]\w*)"
+    r"|(?P<mark>[-+*/=()\[\],])",
+    re.ASCII,
 )
 
 
@@ -71,6 +81,7 @@ class Operation:
 
 
 Raw = Name | Constant | Call | Operation
+_Inner = TypeVar("_Inner", Call, Operation)
 
 
 @dataclass(frozen=True)
@@ -101,9 +112,9 @@ def parse(text: str) -> RawStatement:
     parser = _Parser(_tokens(text), len(text))
     target = parser.name(parser.take("name", "a name to assign"))
     if isinstance(target.index, int):
+        got, expected = f"{target.text}[{target.index}]", f"{target.text}[i]"
         raise GrammarError(
-            f"only whole scalars and `name[i]` are assigned (got {target.text}[{target.index}], expected {target.text}[i])",
-            target.offset,
+            f"only whole scalars and `name[i]` are assigned (got {got}, expected {expected})", target.offset
         )
     parser.mark("=")
     value = parser.sum(0)
@@ -116,22 +127,46 @@ def parse(text: str) -> RawStatement:
 
 def _tokens(text: str) -> list[_Token]:
     tokens = []
-    at = 0
-    while at < len(text) and text[at:].strip():
+    at = _after_blanks(text, 0)
+    while at < len(text):
         match = _TOKEN.match(text, at)
         if match is None or match.lastgroup is None:
-            offset = at + len(text[at:]) - len(text[at:].lstrip())
             raise GrammarError(
-                f"character is not in the grammar (got {text[offset]!r}, expected an operand or operator)",
-                offset,
+                f"character is not in the grammar (got {text[at]!r}, expected an operand or operator)", at
             )
-        tokens.append(_Token(match.lastgroup, match[match.lastgroup], match.start(match.lastgroup)))
-        at = match.end()
+        tokens.append(_Token(match.lastgroup, match[0], at))
+        at = _after_blanks(text, match.end())
     return tokens
 
 
+def _after_blanks(text: str, at: int) -> int:
+    blanks = _BLANKS.match(text, at)
+    return blanks.end() if blanks else at
+
+
+def _height(node: Raw) -> int:
+    match node:
+        case Call(_, arguments):
+            return 1 + max(_height(argument) for argument in arguments)
+        case Operation(_, left, right):
+            return 1 + max(_height(right), _height(left) if left is not None else 0)
+        case _:
+            return 1
+
+
+def _bounded(node: _Inner, offset: int) -> _Inner:
+    """The node, if its tree is not too high; `offset` is the place of its operator or function."""
+    if (height := _height(node)) > MAX_DEPTH:
+        raise GrammarError(
+            "expression is nested too deeply: a long sum or product nests too, to its left"
+            f" (got {height} levels, expected at most {MAX_DEPTH})",
+            offset,
+        )
+    return node
+
+
 class _Parser:
-    """Recursive descent over the tokens of one statement; nesting is bounded, so hostile text cannot exhaust the stack."""
+    """Recursive descent over the tokens of one statement, bounded: hostile text cannot exhaust the stack."""
 
     def __init__(self, tokens: list[_Token], end: int) -> None:
         self._tokens = tokens
@@ -142,14 +177,16 @@ class _Parser:
     def peek(self) -> _Token | None:
         return self._tokens[self._at] if self._at < len(self._tokens) else None
 
+    @property
+    def offset(self) -> int:
+        """Where the next token stands."""
+        return self.peek.offset if self.peek else self._end
+
     def take(self, kind: str, expected: str) -> _Token:
         token = self.peek
         if token is None or token.kind != kind:
             got = repr(token.text) if token else "the end"
-            raise GrammarError(
-                f"statement is cut or misspelt (got {got}, expected {expected})",
-                token.offset if token else self._end,
-            )
+            raise GrammarError(f"statement is cut or misspelt (got {got}, expected {expected})", self.offset)
         self._at += 1
         return token
 
@@ -157,10 +194,7 @@ class _Parser:
         token = self.peek
         if token is None or token.text != text:
             got = repr(token.text) if token else "the end"
-            raise GrammarError(
-                f"statement is cut or misspelt (got {got}, expected {text!r})",
-                token.offset if token else self._end,
-            )
+            raise GrammarError(f"statement is cut or misspelt (got {got}, expected {text!r})", self.offset)
         self._at += 1
 
     def accept(self, text: str) -> bool:
@@ -175,25 +209,29 @@ class _Parser:
 
     def sum(self, depth: int) -> Raw:
         left = self.product(depth)
+        offset = self.offset
         while operator := self.operator("+", "-"):
-            left = Operation(operator, left, self.product(depth))
+            left = _bounded(Operation(operator, left, self.product(depth)), offset)
+            offset = self.offset
         return left
 
     def product(self, depth: int) -> Raw:
         left = self.factor(depth)
+        offset = self.offset
         while operator := self.operator("*", "/"):
-            left = Operation(operator, left, self.factor(depth))
+            left = _bounded(Operation(operator, left, self.factor(depth)), offset)
+            offset = self.offset
         return left
 
     def factor(self, depth: int) -> Raw:
+        offset = self.offset
         if depth > MAX_DEPTH:
-            offset = self.peek.offset if self.peek else self._end
             raise GrammarError(
-                f"expression is nested too deeply (got more than {MAX_DEPTH}, expected at most {MAX_DEPTH})",
+                f"expression is nested too deeply (got level {depth + 1}, expected at most {MAX_DEPTH})",
                 offset,
             )
         if self.accept("-"):
-            return Operation("-", None, self.factor(depth + 1))
+            return _bounded(Operation("-", None, self.factor(depth + 1)), offset)
         return self.atom(depth + 1)
 
     def atom(self, depth: int) -> Raw:
@@ -228,7 +266,7 @@ class _Parser:
                 self.mark(",")
                 arguments += (self.whole(),)
         self.mark(")")
-        return Call(function.text, arguments, function.offset)
+        return _bounded(Call(function.text, arguments, function.offset), function.offset)
 
     def whole(self) -> Name:
         token = self.take("name", "the name of a whole field")
@@ -240,15 +278,28 @@ class _Parser:
                 f"{token.text!r} is a word of the grammar (got it as a name, expected another name)",
                 token.offset,
             )
+        if len(token.text) > MAX_NAME:
+            raise GrammarError(
+                f"name is too long (got {len(token.text)} characters, expected at most {MAX_NAME})",
+                token.offset,
+            )
         if not self.accept("["):
             return Name(token.text, None, token.offset)
-        index = self.peek
-        self._at += 1
-        if index is None or not (index.text == "i" or index.text.isdecimal()) or len(index.text) > 9:
-            got = repr(index.text) if index else "the end"
-            raise GrammarError(
-                f"index is neither i nor a whole number (got {got}, expected i or 0, 1, ...)",
-                index.offset if index else self._end,
-            )
+        index = self.index()
         self.mark("]")
-        return Name(token.text, "i" if index.text == "i" else int(index.text), token.offset)
+        return Name(token.text, index, token.offset)
+
+    def index(self) -> str | int:
+        token = self.peek
+        if token is None or not (token.text == "i" or token.text.isdecimal()):
+            got = repr(token.text) if token else "the end"
+            raise GrammarError(
+                f"index is neither i nor a whole number (got {got}, expected i or 0, 1, ...)", self.offset
+            )
+        if len(token.text) > MAX_INDEX_DIGITS:
+            raise GrammarError(
+                f"index is too long (got {len(token.text)} digits, expected at most {MAX_INDEX_DIGITS})",
+                token.offset,
+            )
+        self._at += 1
+        return "i" if token.text == "i" else int(token.text)

@@ -1,8 +1,8 @@
 """The plan: system, sample digest, roles, topology, ownership, combine order, numerics, and its identities.
 
-Knows nothing about epochs, update counts, ports, targets, devices or paths: two deployments of one plan have
-the same digest. Words are IEEE 754 binary64; the *state vector* is every parameter field, then every optimizer
-state field, in declared field and index order.
+Knows nothing about epochs, update counts, ports, targets, devices or paths: two deployments of one plan
+have the same digest. Words are IEEE 754 binary64; the *state vector* is every parameter field, then every
+optimizer state field, in declared field and index order.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from evidence.digest import sha256_json
-
 from orchestrator.plan.tree import Assignment, as_json
 
 SCHEMA = "orch-plan/v1"
@@ -85,7 +84,7 @@ class System:
 
     @property
     def combined_words(self) -> int:
-        """Words of one owner's contribution frame: contributions, results, and the sample mass, in that order."""
+        """Words of one owner's contribution frame: contributions, results, the sample mass, in that order."""
         return sum(field.size for field in self.contributions) + len(self.results) + 1
 
     @cached_property

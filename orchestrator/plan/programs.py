@@ -105,7 +105,8 @@ def _check_results(out: _Collector, spec: SystemSpec, evaluate: tuple[Assignment
             out.refuse(
                 Label.EXPRESSION_TYPE,
                 spec.evaluate[number],
-                f"evaluation assigns scalars (got {assignment.target} of {assignment.size} words, expected one word)",
+                "evaluation assigns scalars"
+                f" (got {assignment.target} of {assignment.size} words, expected one word)",
             )
     if "loss" not in {assignment.target for assignment in evaluate}:
         shown = ", ".join(assignment.target for assignment in evaluate)
@@ -119,7 +120,7 @@ def _check_results(out: _Collector, spec: SystemSpec, evaluate: tuple[Assignment
 def _contributions(
     out: _Collector, spec: SystemSpec, contribution: tuple[Assignment, ...], assigned: Mapping[str, int]
 ) -> tuple[Field, ...]:
-    """Contributions in the order in which they are first assigned; a mean of a name never assigned is refused by `update`."""
+    """Contributions in order of assignment; the mean of a name never assigned is refused by `update`."""
     wanted = {
         name
         for _, raw in _Collector().parsed(spec.update)
@@ -129,10 +130,11 @@ def _contributions(
     order = dict.fromkeys(assignment.target for assignment in contribution)
     found = tuple(Field(name, assigned[name]) for name in order if f"{MEAN}{name}" in wanted)
     if not found and spec.contribution and len(contribution) == len(spec.contribution):
+        expected = f"the update to read {MEAN}{next(iter(order))}"
         out.refuse(
             Label.EXPRESSION_TYPE,
             spec.contribution[-1],
-            f"the update uses no contribution (got {', '.join(order)}, expected the update to read {MEAN}{next(iter(order))})",
+            f"the update uses no contribution (got {', '.join(order)}, expected {expected})",
         )
     return found
 

@@ -57,10 +57,10 @@ def shape(statement: grammar.RawStatement, scope: Scope) -> tree.Assignment:
         )
     size = _target_size(target, scope, sizes[0] if sizes else None)
     local = target.text not in scope.writable
-    if local and target.text in scope.readable:
+    if local and (target.text in scope.readable or target.text in scope.why_not):
         reason = scope.why_not.get(target.text, "it is read-only here, or assigned before")
         raise ShapeError(
-            f"{target.text} cannot be assigned: {reason} (got an assignment to {target.text}, expected another name)",
+            f"{target.text} cannot be assigned: {reason} (got {target.text}, expected another name)",
             target.offset,
         )
     if sizes and target.index is None:
@@ -98,7 +98,9 @@ def _target_size(target: grammar.Name, scope: Scope, stepping: int | None) -> in
     return declared
 
 
-def _expression(node: grammar.Raw, scope: Scope, stepping: dict[str, int]) -> tree.Expression:
+def _expression(  # noqa: PLR0911  # one line for each kind of node
+    node: grammar.Raw, scope: Scope, stepping: dict[str, int]
+) -> tree.Expression:
     match node:
         case grammar.Constant(value):
             return tree.Number(value)
@@ -113,10 +115,8 @@ def _expression(node: grammar.Raw, scope: Scope, stepping: dict[str, int]) -> tr
         case grammar.Call("dot", (grammar.Name() as left_name, grammar.Name() as right_name)):
             left_size, right_size = _size(left_name, scope), _size(right_name, scope)
             if left_size != right_size:
-                raise ShapeError(
-                    f"dot needs equal sizes (got {left_name.text} of {left_size} and {right_name.text} of {right_size}, expected one size)",
-                    left_name.offset,
-                )
+                got = f"{left_name.text} of {left_size} and {right_name.text} of {right_size}"
+                raise ShapeError(f"dot needs equal sizes (got {got}, expected one size)", left_name.offset)
             return tree.Dot(left_name.text, right_name.text, left_size)
         case grammar.Call(_, (grammar.Name() as name,)):
             return tree.Sum(name.text, _size(name, scope))
@@ -129,11 +129,11 @@ def _word(name: grammar.Name, scope: Scope, stepping: dict[str, int]) -> tree.Wo
     size = _size(name, scope)
     if name.index == "i":
         stepping[name.text] = size
-        return tree.Word(name.text, None)
+        return tree.Word(name.text, None if size > 1 else 0)
     if name.index is None and size != 1:
+        expected = f"{name.text}[i], dot(..) or sum({name.text})"
         raise ShapeError(
-            f"{name.text} has {size} words (got it as one number, expected {name.text}[i], dot(..) or sum({name.text}))",
-            name.offset,
+            f"{name.text} has {size} words (got it as one number, expected {expected})", name.offset
         )
     index = 0 if name.index is None else int(name.index)
     if index >= size:
@@ -148,9 +148,9 @@ def _size(name: grammar.Name, scope: Scope) -> int:
     if size is not None:
         return size
     if name.text in scope.why_not:
+        reason = scope.why_not[name.text]
         raise ShapeError(
-            f"{name.text} cannot be read here: {scope.why_not[name.text]} (got {name.text}, expected another name)",
-            name.offset,
+            f"{name.text} cannot be read here: {reason} (got {name.text}, expected another name)", name.offset
         )
     close = difflib.get_close_matches(name.text, scope.readable, n=1)
     known = ", ".join(sorted(scope.readable)) or "none"
@@ -172,9 +172,9 @@ def _refuse_own_target(node: grammar.Raw, target: grammar.Name, size: int) -> No
             for argument in arguments:
                 _refuse_own_target(argument, target, size)
         case grammar.Name(text, index, offset) if text == target.text and index != "i" and size > 1:
+            got = "it whole or at a fixed index"
             raise ShapeError(
-                f"{text} changes while this statement runs (got it whole or at a fixed index, expected {text}[i])",
-                offset,
+                f"{text} changes while this statement runs (got {got}, expected {text}[i])", offset
             )
         case _:
             pass

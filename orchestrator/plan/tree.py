@@ -92,7 +92,7 @@ class Assignment:
     local: bool
 
 
-def as_json(node: Expression | Assignment) -> list[object]:
+def as_json(node: Expression | Assignment) -> list[object]:  # noqa: PLR0911  # one line for each kind of node
     """The tree as nested arrays for identities; constants as the hexadecimal of their binary64."""
     match node:
         case Assignment(target, size, value, local):
