@@ -18,13 +18,16 @@ STAMP := $(VENV)/.installed-$(KEY)
 EXTRA_test := [test]
 EXTRA_check := [check]
 
+MACHINE := $(shell uname -m)
+OTHER := $(if $(filter aarch64 arm64,$(MACHINE)),x86_64,aarch64)
+
 APT := DEBIAN_FRONTEND=noninteractive apt-get
 CAN_APT := [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null
 
 .PHONY: run test check bench clean qemu
 .DEFAULT_GOAL := run
 
-run: $(STAMP)-run qemu
+run: $(STAMP)-run $(if $(filter x86_64 amd64,$(MACHINE)),,qemu)
 	@$(BIN)/orch run lanes/diabetes.yaml
 
 test: $(STAMP)-test qemu
@@ -58,8 +61,9 @@ $(VENV)/.made-$(KEY):
 	@$(PYTHON) -m venv --clear $(VENV)
 	@touch $@
 
-# AArch64 role programs run here under user-mode emulation. Without it orch says what it needs, by label.
+# The other instruction set's role programs run under user-mode emulation. Without it orch says what it needs,
+# by label.
 qemu:
-	@[ "$$(uname -m)" = aarch64 ] || command -v qemu-aarch64-static >/dev/null || { \
+	@command -v qemu-$(OTHER)-static >/dev/null || { \
 	  if $(CAN_APT); then $(APT) update -qq && $(APT) install -qq -y qemu-user-static; \
-	  else echo "qemu-aarch64-static is missing; on Debian and Ubuntu: apt install qemu-user-static"; fi >&2; }
+	  else echo "qemu-$(OTHER)-static is missing; on Debian and Ubuntu: apt install qemu-user-static"; fi >&2; }

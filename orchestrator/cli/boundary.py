@@ -53,6 +53,8 @@ def guard(run: Callable[[], int], *, command: str, as_json: bool) -> int:
         return EXIT_BROKEN_PIPE
     except KeyboardInterrupt:
         complain(f"{command}: interrupted")
+        if as_json:
+            print_json({"error": {"kind": "interrupted", "message": "interrupted"}})
         return EXIT_INTERRUPTED
     except Exception as error:  # noqa: BLE001 - the boundary: everything left is a bug of ours
         return _report_bug(error, command, as_json=as_json)

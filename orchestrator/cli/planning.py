@@ -20,10 +20,15 @@ def read_lane_or_run(path: Path) -> tuple[LaneSpec | None, RunSpec]:
     Raises:
         RefusedError: it is refused, or of another kind.
     """
+    from orchestrator.errors import Label, Refusal, RefusedError, Where
     from orchestrator.spec.read import kind_of, read_lane, read_run
 
-    if kind_of(path) == "run/v1":
+    kind = kind_of(path)
+    if kind == "run/v1":
         return None, read_run(path)
+    if kind not in ("lane/v1", None):  # None: what is wrong with the file is the reader's to say
+        message = f"the file is of another kind (got `{kind}`, expected lane/v1 or run/v1)"
+        raise RefusedError([Refusal(Label.KIND_UNKNOWN, message, Where(str(path)), "orch")])
     lane = read_lane(path)
     return lane, lane.run
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,7 +30,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "lane", nargs="?", type=Path, metavar="LANE", help="the lane's file; none with --resume"
     )
     parser.add_argument(
-        "--pods", default="local", metavar="local|FILE", help="where roles run (default: local)"
+        "--pods",
+        metavar="local|FILE",
+        help="where roles run (default: what the gate's variable names, else this machine)",
     )
     parser.add_argument("--resume", metavar="BUNDLE", help="go on with this bundle, or `last`")
     parser.add_argument("--require", choices=GRADES, help="exit 1 if the evidence is of a lesser grade")
@@ -70,23 +73,32 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _options(args: argparse.Namespace) -> RunOptions:
-    from orchestrator.qualify.lane import RunOptions
+    from orchestrator.qualify.lane import LOCAL, RunOptions
     from tracker.store import default_url
 
     content = content_of(args.content)
     project = find_project()
     bundles = args.bundles or project.bundles
+    lane = find_spec(args.lane, content) if args.lane else None
     return RunOptions(
-        lane=find_spec(args.lane, content) if args.lane else None,
+        lane=lane,
         bundles=bundles,
         content=content,
-        pods=args.pods,
+        pods=args.pods or _gate(lane) or LOCAL,
         resume=find_bundle(args.resume, bundles) if args.resume else None,
         tracker_url=args.db or default_url(project.tracker_url),
         owner=project.owner,
         keep=args.keep,
         cache=cache_folder(),
     )
+
+
+def _gate(lane: Path | None) -> str:
+    """Give the pods file that the variable of the lane's gate names; empty if there is none."""
+    from orchestrator.spec.read import read_lane
+
+    gate = read_lane(lane).gate if lane else None
+    return os.environ.get(f"ORCH_{gate.upper().replace('-', '_')}_CONFIG", "") if gate else ""
 
 
 def outcome_json(outcome: Outcome) -> dict[str, Any]:

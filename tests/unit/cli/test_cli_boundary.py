@@ -80,6 +80,7 @@ def test_json_gives_refusals_as_one_object(capsys):
         (UndecidedError("x"), "undecided"),
         (OrchError("x"), "failed"),
         (ZeroDivisionError("x"), "bug"),
+        (KeyboardInterrupt(), "interrupted"),
     ],
 )
 def test_json_gives_every_other_error_as_one_object(error, kind, capsys, tmp_path, monkeypatch):

@@ -142,3 +142,36 @@ def test_doctor_fails_on_what_is_broken(samples, capsys):
     assert main(["doctor"]) == 1
     lines = {line.split()[0]: line.split()[1] for line in capsys.readouterr().out.splitlines()}
     assert (lines["bundles"], lines["tracker"], lines["python"]) == ("broken", "broken", "ok")
+
+
+@pytest.mark.parametrize("verb", [["plan"], ["build", "-o", "out"]])
+def test_a_file_of_another_kind_is_refused_by_what_is_needed(verb, samples, capsys):
+    system = samples.parents[1] / "specs" / "systems" / "samples.yaml"
+    assert main([verb[0], str(system), *verb[1:]]) == 1
+    assert capsys.readouterr().err == (
+        f"{system}: kind-unknown: the file is of another kind (got `system/v1`, expected lane/v1 or run/v1)\n"
+    )
+
+
+def test_what_the_gate_names_is_never_replaced_by_this_machine(samples, capsys, monkeypatch):
+    monkeypatch.setenv("ORCH_SAMPLES_CONFIG", "rented.yaml")
+    assert main(["run", str(samples)]) != 0
+    assert "rented.yaml" in capsys.readouterr().err
+    assert not Path("runs").exists()
+
+
+@pytest.mark.parametrize("arguments", [[], ["lane.yaml", "--resume", "last"]])
+def test_a_run_needs_a_lane_or_a_bundle(arguments, samples, capsys):
+    del samples
+    assert main(["run", *arguments]) == 2
+    assert "either a lane or --resume BUNDLE is needed" in capsys.readouterr().err
+
+
+def test_the_tracker_refuses_a_programme_as_orch_does(samples, capsys):
+    del samples
+    from orchestrator.cli.tracker import main as tracker
+
+    Path("programme.yaml").write_text("orch: programme/v1\nmilestones: {M1: One}\nitmes: {}\n")
+    assert tracker(["load", "programme.yaml"]) == 1
+    assert "programme.yaml:3:1: key-unknown: " in capsys.readouterr().err
+    assert tracker(["no-such-command"]) == 2
