@@ -53,7 +53,10 @@ def statements(program: Iterable[Assignment], places: Mapping[str, Place]) -> tu
         if assignment.target not in known:
             known[assignment.target] = Place(f"local_{assignment.target}", 0)
             storage = "static " if assignment.size > STACK_WORDS else ""
-            lines.append(f"{storage}double local_{assignment.target}[{assignment.size}];")
+            # a system may compute what it then does not use
+            lines.append(
+                f"__attribute__((unused)) {storage}double local_{assignment.target}[{assignment.size}];"
+            )
         lines.extend(_Statement(known, f"r{number}").lines(assignment))
     return tuple(lines)
 
