@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from orchestrator.cli.arguments import cache_folder
+from orchestrator.cli.output import complain
 
 if TYPE_CHECKING:
     from orchestrator.build.compile import Program
@@ -45,5 +46,6 @@ def build_all(planned: Planned, spec: RunSpec, content_root: Path) -> tuple[Prog
 
     if refusals := admit(planned.plan, spec, {}, None):
         raise RefusedError(refusals)
+    complain(f"building {len(planned.plan.roles)} programs")
     pairings = [(role, planned.targets[role.name]) for role in planned.plan.roles]
     return build_programs(planned.plan, pairings, content_root, cache_folder())

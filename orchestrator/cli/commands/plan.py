@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,11 +15,22 @@ if TYPE_CHECKING:
     from orchestrator.admit.memory import Demand
     from orchestrator.build.compile import Program
     from orchestrator.plan.derive import Planned
-    from orchestrator.plan.model import Ownership, Plan
+    from orchestrator.plan.model import Field, Ownership, Plan, Role
     from orchestrator.qualify.preview import StepPreview
     from orchestrator.spec.lane import LaneSpec
 
-_SHOWN = 8  # names of a long combine order that are shown at either end
+_SHOWN = 8  # names of a long list that are shown at either end
+
+
+@dataclass(frozen=True)
+class _Preview:
+    """Everything that is shown; without a lane there are no steps, and programs only on request."""
+
+    planned: Planned
+    demands: tuple[Demand, ...]
+    programs: tuple[Program, ...]
+    lane: LaneSpec | None
+    steps: tuple[StepPreview, ...]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -33,54 +46,34 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Plan and print."""
+    preview = _preview(args)
+    if args.json:
+        print_json(_as_json(preview))
+    else:
+        _print(preview)
+    return 0
+
+
+def _preview(args: argparse.Namespace) -> _Preview:
     from orchestrator.admit.memory import demand
     from orchestrator.cli.planning import build_all, read_lane_or_run
     from orchestrator.plan.derive import derive
+    from orchestrator.qualify.preview import preview
 
     content = content_of(args.content)
     lane, spec = read_lane_or_run(find_spec(args.file, content))
     planned = derive(spec)
-    demands = tuple(demand(planned.plan, role) for role in planned.plan.roles)
-    programs = build_all(planned, spec, content.root) if lane or args.programs else ()
-    steps = _preview(lane) if lane else ()
-    if args.json:
-        print_json(_as_json(planned, demands, programs, steps, lane))
-    else:
-        _print(planned, demands, programs, steps, lane)
-    return 0
+    return _Preview(
+        planned,
+        tuple(demand(planned.plan, role) for role in planned.plan.roles),
+        build_all(planned, spec, content.root) if lane or args.programs else (),
+        lane,
+        preview(lane) if lane else (),
+    )
 
 
-def _preview(lane: LaneSpec) -> tuple[StepPreview, ...]:
-    from orchestrator.qualify.preview import preview
-
-    return preview(lane)
-
-
-def _as_json(
-    planned: Planned,
-    demands: tuple[Demand, ...],
-    programs: tuple[Program, ...],
-    steps: tuple[StepPreview, ...],
-    lane: LaneSpec | None,
-) -> dict[str, Any]:
-    plan = planned.plan
-    roles = [
-        {
-            "name": role.name,
-            "target": planned.targets[role.name],
-            "first_sample": role.first_sample,
-            "samples": role.samples,
-            "dials": None if parent is None else plan.roles[parent].name,
-            "publishes": {field.name: [span.start, span.stop] for field, span in _regions(plan, role.index)},
-            "memory": {
-                "bytes": needs.total,
-                "lines": [
-                    {"what": line.what, "formula": line.formula, "bytes": line.bytes} for line in needs.lines
-                ],
-            },
-        }
-        for role, parent, needs in zip(plan.roles, plan.parents, demands, strict=True)
-    ]
+def _as_json(preview: _Preview) -> dict[str, Any]:
+    plan, lane = preview.planned.plan, preview.lane
     value: dict[str, Any] = {
         "plan": plan.digest,
         "system": plan.system.digest,
@@ -88,27 +81,40 @@ def _as_json(
         "topology": plan.topology,
         "ownership": plan.as_json()["ownership"],
         "combine": {"kind": "left-deep", "order": list(plan.combine_order)},
-        "roles": roles,
+        "roles": [
+            _role_json(preview.planned, role, demand)
+            for role, demand in zip(plan.roles, preview.demands, strict=True)
+        ],
         "programs": [
-            {"role": p.role, "target": p.target, "program_sha256": p.sha256, "size": p.size} for p in programs
+            {"role": each.role, "target": each.target, "program_sha256": each.sha256, "size": each.size}
+            for each in preview.programs
         ],
     }
     if lane:
         value["lane"] = {"name": lane.name, "updates": lane.updates, "split": lane.split}
         value["steps"] = [
-            {"name": s.name, "skipped": s.skipped, "does": s.does, "checks": list(s.checks)} for s in steps
+            {"name": step.name, "skipped": step.skipped, "does": step.does, "checks": list(step.checks)}
+            for step in preview.steps
         ]
     return value
 
 
-def _print(
-    planned: Planned,
-    demands: tuple[Demand, ...],
-    programs: tuple[Program, ...],
-    steps: tuple[StepPreview, ...],
-    lane: LaneSpec | None,
-) -> None:
+def _role_json(planned: Planned, role: Role, demand: Demand) -> dict[str, Any]:
     plan = planned.plan
+    parent = plan.parents[role.index]
+    return {
+        "name": role.name,
+        "target": planned.targets[role.name],
+        "first_sample": role.first_sample,
+        "samples": role.samples,
+        "dials": None if parent is None else plan.roles[parent].name,
+        "publishes": {field.name: [span.start, span.stop] for field, span in _regions(plan, role)},
+        "memory": {"bytes": demand.total, "lines": [vars(line) for line in demand.lines]},
+    }
+
+
+def _print(preview: _Preview) -> None:
+    plan, lane = preview.planned.plan, preview.lane
     system = plan.system
     if lane:
         say(f"lane      {lane.name}: {lane.updates} updates, split after {lane.split}")
@@ -118,60 +124,65 @@ def _print(
     say(f"plan      {plan.digest}")
     say(f"combine   {_order(plan.combine_order)}")
     say(f"owners    {_owners(plan.ownership)}")
-    say("\n" + _roles_table(planned))
-    for role, needs in zip(plan.roles, demands, strict=True):
-        say(f"\nmemory of {role.name}: {size_text(needs.total)}")
-        say(table(("", "", ""), [(line.what, line.formula, line.bytes) for line in needs.lines], indent="  "))
-    if programs:
-        rows = [(program.role, program.target, program.size, program.sha256) for program in programs]
+    say("\n" + _roles_table(preview.planned))
+    # roles that hold the same are shown once
+    for lines, demands in groupby(preview.demands, lambda demand: demand.lines):
+        names = _some([demand.role for demand in demands])
+        say(f"\nmemory of {names}: {size_text(sum(line.bytes for line in lines))}")
+        say(table(("", "", ""), [(line.what, line.formula, line.bytes) for line in lines], indent="  "))
+    if preview.programs:
+        rows = [(each.role, each.target, each.size, each.sha256) for each in preview.programs]
         say("\n" + table(("program", "target", "bytes", "sha256 with the binding zeroed"), rows))
-    for number, step in enumerate(steps, start=1):
+    for number, step in enumerate(preview.steps, start=1):
         say(f"\n{number}. {step.name}: {step.skipped or step.does}")
         for check in () if step.skipped else step.checks:
             say(f"   - {check}")
 
 
 def _owners(held: Ownership) -> str:
-    parts = (
-        ("parameters", held.parameters),
-        ("optimizer state", held.optimizer_state),
-        ("gradients", held.gradients),
-    )
-    return ", ".join(f"{what} {how}" for what, how in parts)
+    parts = {
+        "parameters": held.parameters,
+        "optimizer state": held.optimizer_state,
+        "gradients": held.gradients,
+    }
+    return ", ".join(f"{what} {how}" for what, how in parts.items())
 
 
 def _roles_table(planned: Planned) -> str:
     plan = planned.plan
-    rows = [
-        (
-            role.name,
-            planned.targets[role.name],
-            f"{role.first_sample}..{role.first_sample + role.samples - 1}" if role.samples else "none",
-            "listens"
-            if parent is None and len(plan.roles) > 1
-            else ""
-            if parent is None
-            else plan.roles[parent].name,
-            ", ".join(
-                f"{field.name}[{span.start}:{span.stop}]" for field, span in _regions(plan, role.index)
-            ),
+    alone = len(plan.roles) == 1
+    rows = []
+    for role, parent in zip(plan.roles, plan.parents, strict=True):
+        listens = "" if alone else "listens"
+        rows.append(
+            (
+                role.name,
+                planned.targets[role.name],
+                f"{role.first_sample}..{role.first_sample + role.samples - 1}" if role.samples else "none",
+                listens if parent is None else plan.roles[parent].name,
+                ", ".join(f"{field.name}[{span.start}:{span.stop}]" for field, span in _regions(plan, role)),
+            )
         )
-        for role, parent in zip(plan.roles, plan.parents, strict=True)
-    ]
     return table(("role", "target", "samples", "dials", "publishes"), rows)
 
 
-def _regions(plan: Plan, index: int) -> list[tuple[Any, range]]:
-    spans = [(field, plan.publication(field, plan.roles[index])) for field in plan.system.state_fields]
+def _regions(plan: Plan, role: Role) -> list[tuple[Field, range]]:
+    spans = [(field, plan.publication(field, role)) for field in plan.system.state_fields]
     return [(field, span) for field, span in spans if span]
 
 
 def _order(names: tuple[str, ...]) -> str:
-    """Give the left-deep order as a person writes it; the middle of a long one is left out."""
+    """Give the left-deep order as a person writes it; of a long one, both ends."""
     if len(names) > 2 * _SHOWN:
-        names = (*names[:_SHOWN], f"... {len(names) - 2 * _SHOWN} more ...", *names[-_SHOWN:])
-        return "left-deep: " + " + ".join(names)
+        middle = f"... {len(names) - 2 * _SHOWN} more ..."
+        return "left-deep: " + " + ".join((*names[:_SHOWN], middle, *names[-_SHOWN:]))
     text = names[0]
     for number, name in enumerate(names[1:], start=1):
         text = f"{text} + {name}" if number == 1 else f"({text}) + {name}"
     return text
+
+
+def _some(names: list[str]) -> str:
+    if len(names) <= _SHOWN:
+        return ", ".join(names)
+    return f"{', '.join(names[: _SHOWN - 1])} and {len(names) - _SHOWN + 1} more"

@@ -144,6 +144,21 @@ def test_doctor_fails_on_what_is_broken(samples, capsys):
     assert (lines["bundles"], lines["tracker"], lines["python"]) == ("broken", "broken", "ok")
 
 
+def test_roles_that_hold_the_same_are_shown_once(samples, capsys, tmp_path):
+    system = samples.parents[1] / "specs" / "systems" / "least-squares.yaml"
+    run = tmp_path / "wide.yaml"
+    run.write_text(
+        f"orch: run/v1\nname: wide\nsystem: {system}\ntopology: star\n"
+        'roles: [root, "worker[1-40]"]\nsamples: {root: rest, "worker[1-40]": 7}\n'
+        'pairings: {"root,worker[1-40]": {target: x86_64-linux}}\n'
+    )
+    assert main(["plan", str(run)]) == 0
+    shown = capsys.readouterr().out
+    assert shown.count("memory of ") == 2
+    assert "memory of worker1, worker2, worker3, worker4, worker5, worker6, worker7 and 33 more: " in shown
+    assert "+ worker7 + ... 25 more ... + worker33 +" in shown
+
+
 @pytest.mark.parametrize("verb", [["plan"], ["build", "-o", "out"]])
 def test_a_file_of_another_kind_is_refused_by_what_is_needed(verb, samples, capsys):
     system = samples.parents[1] / "specs" / "systems" / "samples.yaml"
