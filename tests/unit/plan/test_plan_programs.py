@@ -1,0 +1,109 @@
+"""Who may read and write what, told from whole files, with the places of what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from declared import SCALAR, SCALAR_ROWS, VECTOR, VECTOR_ROWS, planned, star, system_text, write_rows
+
+from orchestrator.errors import Label, Refusal
+from orchestrator.plan.grammar import MAX_DEPTH
+from orchestrator.plan.model import Field
+from orchestrator.plan.programs import Programs, type_programs
+from orchestrator.spec.read import read_system
+
+
+def typed(
+    folder: Path, declaration: dict[str, object] = VECTOR, **changes: object
+) -> tuple[Programs | None, tuple[Refusal, ...]]:
+    write_rows(folder / "samples.csv", VECTOR_ROWS if declaration is VECTOR else SCALAR_ROWS)
+    path = folder / "system.yaml"
+    path.write_text(system_text(declaration, **changes), encoding="utf-8")
+    return type_programs(read_system(path))
+
+
+def test_contributions_are_what_the_update_reads_the_mean_of_in_order_of_assignment(tmp_path: Path) -> None:
+    programs, refusals = typed(
+        tmp_path,
+        contribution=["e = dot(w, x) - y", "h = e", "unused[i] = x[i]", "g[i] = e * x[i]"],
+        update=["v[i] = v[i] + mean_g[i] * sqrt(-mean_h)", "w[i] = w[i] - rate * v[i]"],
+    )
+    assert not refusals
+    assert programs is not None
+    assert programs.contributions == (Field("h", 1), Field("g", 3))
+    assert programs.results == ("square", "loss")
+
+
+@pytest.mark.parametrize(
+    ("section", "statements", "place", "said"),
+    [
+        ("contribution", ["g[i] = v[i] * x[i]"], "contribution[0]", "parameters and one sample"),
+        ("contribution", ["e = rate", "g[i] = x[i]"], "contribution[0]", "name is not known"),
+        ("contribution", ["x[i] = w[i]", "g[i] = x[i]"], "contribution[0]", "x cannot be assigned"),
+        ("contribution", ["w[i] = x[i]", "g[i] = x[i]"], "contribution[0]", "w cannot be assigned"),
+        ("contribution", ["v[i] = x[i]", "e = y", "g[i] = x[i]"], "contribution[0]", "v cannot be assigned"),
+        ("evaluate", ["loss = dot(v, v)"], "evaluate[0]", "v cannot be read here"),
+        ("evaluate", ["e = y", "loss = e"], "evaluate[0]", "e cannot be assigned"),
+        ("evaluate", ["loss[i] = x[i]"], "evaluate[0]", "evaluation assigns scalars (got loss of 3 words"),
+        ("evaluate", ["error = e"], "evaluate[0]", "evaluation assigns no loss (got error, expected loss)"),
+        ("update", ["w[i] = w[i] - x[i] * mean_g[i]"], "update[0]", "means, not single samples"),
+        ("update", ["y = 1", "w[i] = mean_g[i]"], "update[0]", "y cannot be assigned"),
+        ("update", ["w[i] = mean_g[i]", "rate = 1"], "update[1]", "rate cannot be assigned"),
+        ("update", ["mean_g[i] = w[i]", "w[i] = mean_g[i]"], "update[0]", "mean_g cannot be assigned"),
+        ("update", ["w[i] = mean_g[i] + mean_q[i]"], "update[0]", "name is not known here (got mean_q"),
+        ("update", ["w[i] = g[i]", "v[i] = mean_g[i]"], "update[0]", "name is not known here (got g"),
+        ("update", ["w[i] = v[i]"], "contribution[1]", "uses no contribution (got e, g, expected"),
+    ],
+)
+def test_each_program_reads_and_writes_its_own_only(
+    tmp_path: Path, section: str, statements: list[str], place: str, said: str
+) -> None:
+    programs, refusals = typed(tmp_path, **{section: statements})
+    assert programs is None
+    first = next(refusal for refusal in refusals if refusal.key == place)
+    assert first.label == Label.EXPRESSION_TYPE
+    assert said in first.message, first.message
+
+
+def test_a_refusal_stands_at_its_character_in_the_file(tmp_path: Path) -> None:
+    _, refusals = typed(tmp_path, update=["v[i] = mean_g[i]", "w[i] = w[i] - rata * v[i]", "w[i] = 1 $"])
+    lines = (tmp_path / "system.yaml").read_text(encoding="utf-8").splitlines()
+    assert [(each.label, each.key, each.hint) for each in refusals] == [
+        (Label.EXPRESSION_TYPE, "update[1]", "did you mean rate?"),
+        (Label.EXPRESSION_SYNTAX, "update[2]", ""),
+    ]
+    for refusal, text in zip(refusals, ("rata * v", "$"), strict=True):
+        assert lines[refusal.where.line - 1][refusal.where.column - 1 :].startswith(text)
+
+
+def test_an_update_may_have_temporaries(tmp_path: Path) -> None:
+    programs, refusals = typed(
+        tmp_path, SCALAR, update=["step = rate * mean_g", "w = w - step", "twice = step + step"]
+    )
+    assert not refusals
+    assert programs is not None
+    assert [(each.target, each.local) for each in programs.update] == [
+        ("step", True),
+        ("w", False),
+        ("twice", True),
+    ]
+
+
+def test_the_tallest_statement_has_an_identity(tmp_path: Path) -> None:
+    """Nothing that walks an accepted tree may run out of stack, or of JSON's own nesting."""
+    tall = " + ".join(["e"] * MAX_DEPTH)
+    plan = planned(
+        tmp_path / "tall", SCALAR, SCALAR_ROWS, {"coordinator": 1, "worker": 2}, evaluate=[f"loss = {tall}"]
+    ).plan
+    assert len(plan.digest) == 64
+    _, refusals = typed(tmp_path, evaluate=["square = e", f"loss = {tall} + e"])
+    assert [(each.label, each.key) for each in refusals] == [(Label.EXPRESSION_SYNTAX, "evaluate[1]")]
+
+
+def test_the_plan_of_a_star(tmp_path: Path) -> None:
+    plan = star(tmp_path).plan
+    assert (plan.system.state_words, plan.system.sample_words, plan.system.combined_words) == (6, 4, 6)
+    assert [(role.first_sample, role.samples) for role in plan.roles] == [(0, 2), (2, 0), (2, 3)]
+    assert plan.parents == (None, 0, 0)
+    assert plan.combine_order == ("root", "idle", "worker")
