@@ -7,14 +7,19 @@ import platform
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from orchestrator.cli.arguments import add_json, content_of
 from orchestrator.cli.output import print_json, say, table
 from orchestrator.cli.project import Project, find_project
-from orchestrator.errors import OrchError
+from orchestrator.errors import Label, OrchError
+
+if TYPE_CHECKING:
+    from orchestrator.build.compile import Program
 
 _LEAST_PYTHON = (3, 11)
 _SAMPLE_RUN = "specs/runs/samples.yaml"
@@ -53,8 +58,10 @@ def run(args: argparse.Namespace) -> int:
 def _examine(content: Path | None) -> Iterator[Finding]:
     yield _python()
     yield _tried("content", lambda: _content(content))
-    yield _tried("compiler", lambda: _compiler(content))
-    yield from (_emulator(machine) for machine in ("x86_64", "aarch64") if machine != _machine())
+    try:
+        yield from _role_programs(content)
+    except OrchError as error:
+        yield Finding("compiler", "broken", str(error))
     try:
         project = find_project(quiet=True)
     except OrchError as error:
@@ -92,8 +99,8 @@ def _content(explicit: Path | None) -> Finding:
     return Finding("content", "ok", f"{content.digest[:16]} at {content.root}")
 
 
-def _compiler(explicit: Path | None) -> Finding:
-    """Build the smallest shipped run's first role, for both instruction sets, keeping nothing."""
+def _role_programs(explicit: Path | None) -> Iterator[Finding]:
+    """Build the smallest shipped run's first role for both instruction sets, keep nothing, and start each."""
     from orchestrator.build.compile import TARGETS, build_programs
     from orchestrator.plan.derive import derive
     from orchestrator.spec.read import read_run
@@ -102,21 +109,31 @@ def _compiler(explicit: Path | None) -> Finding:
     plan = derive(read_run(root / _SAMPLE_RUN)).plan
     programs = build_programs(plan, [(plan.roles[0], target) for target in TARGETS], root, None)
     made = ", ".join(f"{program.target} {program.size:,} B" for program in programs)
-    return Finding("compiler", "ok", f"built a role: {made}")
+    yield Finding("compiler", "ok", f"built a role: {made}")
+    yield from (_started(program) for program in programs)
 
 
-def _emulator(machine: str) -> Finding:
-    name = f"qemu-{machine}-static"
-    found = shutil.which(name)
-    if found is None:
+def _started(program: Program) -> Finding:
+    """Start a program that nothing is bound into: it must refuse by that name, which only a running one can."""
+    name, machine = program.target, program.target.removesuffix("-linux")
+    emulator = [] if machine == _machine() else [shutil.which(f"qemu-{machine}-static")]
+    if emulator == [None]:
         detail = (
-            f"{name} is not here: roles for {machine}-linux are refused on this machine (emulator-missing)"
+            f"qemu-{machine}-static is not here: such roles are refused on this machine (emulator-missing)"
         )
-        return Finding("emulator", "absent", detail)
-    done = subprocess.run([found, "--version"], capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        return Finding("emulator", "broken", f"{found} --version ended with {done.returncode}")
-    return Finding("emulator", "ok", f"{done.stdout.splitlines()[0]} at {found}")
+        return Finding(name, "absent", detail)
+    with tempfile.TemporaryDirectory(prefix="orch-doctor-") as folder:
+        path = Path(folder) / "role"
+        path.write_bytes(program.data)
+        path.chmod(0o700)
+        how = f"in {tempfile.gettempdir()}" + (f" under {emulator[0]}" if emulator else "")
+        try:
+            done = subprocess.run([*filter(None, emulator), path, folder], capture_output=True, check=False)
+        except OSError as error:
+            return Finding(name, "broken", f"a role program does not start {how}: {error.strerror}")
+    if (done.returncode, done.stderr) == (1, f"{Label.BINDING}\n".encode()):
+        return Finding(name, "ok", f"role programs run {how}")
+    return Finding(name, "broken", f"a role program {how} ended with {done.returncode}: {done.stderr!r}")
 
 
 def _project(project: Project) -> Finding:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import platform
 from pathlib import Path
 
 import pytest
@@ -131,6 +132,9 @@ def test_doctor_tries_things_and_says_what_it_found(samples, capsys):
     findings = {finding["name"]: finding for finding in json.loads(capsys.readouterr().out)["findings"]}
     assert findings["compiler"]["state"] == "ok"
     assert "aarch64-linux" in findings["compiler"]["detail"]
+    native = {"x86_64": "x86_64-linux", "aarch64": "aarch64-linux"}[platform.machine()]
+    assert findings[native]["state"] == "ok"
+    assert findings[native]["detail"].startswith("role programs run in ")
     assert findings["project"]["state"] == "absent"
     assert findings["tracker"]["state"] == "absent"
 
@@ -190,3 +194,13 @@ def test_the_tracker_refuses_a_programme_as_orch_does(samples, capsys):
     assert tracker(["load", "programme.yaml"]) == 1
     assert "programme.yaml:3:1: key-unknown: " in capsys.readouterr().err
     assert tracker(["no-such-command"]) == 2
+
+
+def test_doctor_says_what_is_absent_without_an_emulator(samples, capsys, monkeypatch, tmp_path):
+    del samples
+    monkeypatch.setenv("PATH", str(tmp_path))
+    main(["doctor", "--json"])
+    findings = {finding["name"]: finding for finding in json.loads(capsys.readouterr().out)["findings"]}
+    other = {"x86_64": "aarch64-linux", "aarch64": "x86_64-linux"}[platform.machine()]
+    assert findings[other]["state"] == "absent"
+    assert "emulator-missing" in findings[other]["detail"]
