@@ -114,12 +114,14 @@ def _role_programs(explicit: Path | None) -> Iterator[Finding]:
 
 
 def _started(program: Program) -> Finding:
-    """Start a program that nothing is bound into: it must refuse by that name, which only a running one can."""
-    name, machine = program.target, program.target.removesuffix("-linux")
-    emulator = [] if machine == _machine() else [shutil.which(f"qemu-{machine}-static")]
+    """Start a program that nothing is bound into: it must say so, which only one that runs can."""
+    from orchestrator.qualify.steps.preflight import EMULATOR_PACKAGE, EMULATORS
+
+    name = program.target
+    emulator = [] if name == f"{_machine()}-linux" else [shutil.which(EMULATORS[name])]
     if emulator == [None]:
         detail = (
-            f"qemu-{machine}-static is not here: such roles are refused on this machine (emulator-missing)"
+            f"{EMULATORS[name]} ({EMULATOR_PACKAGE}) is not here: such roles are refused (emulator-missing)"
         )
         return Finding(name, "absent", detail)
     with tempfile.TemporaryDirectory(prefix="orch-doctor-") as folder:
