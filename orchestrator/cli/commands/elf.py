@@ -7,7 +7,7 @@ from pathlib import Path
 
 from orchestrator.cli.arguments import add_json
 from orchestrator.cli.output import complain, print_json, say
-from orchestrator.errors import UsageError
+from orchestrator.errors import Label, UsageError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -37,7 +37,7 @@ def run(args: argparse.Namespace) -> int:
         problems = [str(problem) for problem in verify(data, target=args.target, plan=args.plan)]
         results.append({"path": str(path), "sound": not problems, "problems": problems, **describe(data)})
         for problem in problems:
-            complain(f"{path}: elf: {problem}")
+            complain(f"{path}: {Label.ELF}: {problem}")
         if not problems and not args.json:
             say(f"{path}: sound")
     if args.json:
