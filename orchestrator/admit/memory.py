@@ -66,16 +66,20 @@ def _learner(system: System, role: Role) -> Iterable[DemandLine]:
     initial = (word.hex() for field in system.state_fields for word in field.initial)
     runs = sum(1 for _ in groupby(initial))
     yield _each("initial state", f"{runs} runs of equal words", runs, RUN_BYTES)
-    yield _words("one sample's terms", f"{system.combined_words - 1} words", system.combined_words - 1)
     means = sum(field.size for field in system.contributions)
     yield _words("means", f"{means} words", means)
+    updating = _temporary(system.update)
+    yield _words("temporaries of the update", f"{updating} words", updating)
+    # an owner of no samples has no program for one
+    terms = system.combined_words - 1 if role.samples else 0
+    yield _words("one sample's terms", f"{terms} words", terms)
     held = {field.name for field in system.contributions}
-    temporary = sum(
-        statement.size
-        for statement in system.contribution + system.update
-        if statement.local and statement.target not in held
-    )
-    yield _words("temporaries of the statements", f"{temporary} words", temporary)
+    sampling = _temporary(s for s in system.contribution if s.target not in held) if role.samples else 0
+    yield _words("temporaries of a sample", f"{sampling} words", sampling)
+
+
+def _temporary(statements: Iterable[Assignment]) -> int:
+    return sum(statement.size for statement in statements if statement.local)
 
 
 def _combine(plan: Plan, role: Role) -> Iterable[DemandLine]:

@@ -1,0 +1,90 @@
+"""What is demanded for a role against what its program really holds, told from the ELF file's segments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import product
+from pathlib import Path
+
+import pytest
+from declared import VECTOR, pair, planned, star
+
+from orchestrator.admit.memory import WORD, demand
+from orchestrator.build.compile import TARGETS, build_programs
+from orchestrator.build.image import read_image
+from orchestrator.plan.derive import Planned
+
+CONTENT = Path(__file__).parents[3]
+SLACK = 128 * 1024
+
+
+def wide(folder: Path) -> Planned:
+    """Large in every way that a plan can be: fields, temporaries, initial words, results, statements."""
+    size = 4000
+    initial = ", ".join(f"{index / 7!r}" for index in range(size))
+    pieces = [f"p{index}" for index in range(12)]
+    return planned(
+        folder,
+        VECTOR,
+        [tuple(float(row + column) for column in range(size + 1)) for row in range(3)],
+        {"root": 1, "left": 0, "right": 2},
+        parameters=f"{{w: {{size: {size}, initial: [{initial}]}}}}",
+        state=f"{{v: {{size: {size}, initial: 0}}, u: {{size: 40, initial: 1}}}}",
+        sample=f"{{x: {size}, y: 1}}",
+        contribution=[
+            "e = dot(w, x) - y",
+            "held[i] = e * x[i] / 3",
+            *(
+                f"{piece} = sqrt(e * e + {index}) * (y - {index}) / {index + 1}"
+                for index, piece in enumerate(pieces)
+            ),
+            "g[i] = held[i] + p0 * x[i]",
+        ],
+        update=[
+            "step[i] = 0.9 * v[i] + mean_g[i]",
+            "v[i] = step[i]",
+            "w[i] = w[i] - rate * v[i]",
+            "u[i] = u[i] * 0.5",
+        ],
+        evaluate=[*(f"r{index} = {piece} * e" for index, piece in enumerate(pieces)), "loss = 0.5 * e * e"],
+    )
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("programs")
+
+
+@pytest.mark.parametrize(("of", "target"), [*product([pair, star], TARGETS), (wide, "x86_64-linux")])
+def test_a_demand_is_never_less_than_the_program_and_little_more(
+    tmp_path: Path, cache: Path, of: Callable[[Path], Planned], target: str
+) -> None:
+    plan = of(tmp_path).plan
+    programs = build_programs(plan, [(role, target) for role in plan.roles], CONTENT, cache)
+    for role, program in zip(plan.roles, programs, strict=True):
+        segments = read_image(program.data).segments
+        held = sum(segment.memory_size for segment in segments if segment.kind == "PT_LOAD")
+        demanded = demand(plan, role)
+        assert held <= demanded.total <= held + SLACK, (held, demanded)
+
+
+def test_a_demand_is_told_line_by_line(tmp_path: Path) -> None:
+    plan = star(tmp_path).plan
+    root, idle, worker = (demand(plan, role) for role in plan.roles)
+    assert root.role == "root"
+    for each in (root, idle, worker):
+        assert each.total == sum(line.bytes for line in each.lines)
+        assert len({line.what for line in each.lines}) == len(each.lines)
+    lines = {line.what: line for line in worker.lines}
+    assert (lines["samples"].formula, lines["samples"].bytes) == ("3 rows x 4 words x 8 bytes", 96)
+    assert lines["parameters and state"].bytes == 6 * WORD
+    # [0.25, 0.25, -0.5] and zeros: three runs
+    assert lines["initial state"].formula == "3 runs of equal words x 16 bytes"
+
+
+def test_only_the_root_holds_every_contribution(tmp_path: Path) -> None:
+    plan = star(tmp_path).plan
+    root, idle, worker = (
+        {line.what: line.bytes for line in demand(plan, role).lines}["contributions"] for role in plan.roles
+    )
+    assert (root, idle, worker) == (3 * plan.system.combined_words * WORD, 0, 0)
