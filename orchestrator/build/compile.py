@@ -29,10 +29,11 @@ FOLDERS = ("runtime", "native")
 
 FLAGS = (
     *("-std=c11", "-Wall", "-Wextra", "-Wconversion", "-Werror"),
-    *("-Os", "-Xclang", "-Oz", "-ffreestanding", "-nostdlib", "-static", "-s"),
+    *("-Os", "-Xclang", "-Oz", "-flto", "-fomit-frame-pointer"),
+    "-mno-implicit-float",  # no vector registers for moving words about: functions begin and end shorter
+    *("-ffreestanding", "-nostdlib", "-static", "-s"),
     *("-ffunction-sections", "-fdata-sections", "-Wl,--gc-sections", "-Wl,--build-id=none"),
     *("-fno-stack-protector", "-fno-unwind-tables", "-fno-asynchronous-unwind-tables"),
-    "-fomit-frame-pointer",
     "-fno-math-errno",  # a square root is one instruction, not a call
     "-ffp-contract=off",  # last: the compiler's driver sets its own before
 )

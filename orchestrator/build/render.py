@@ -57,7 +57,8 @@ def _values(plan: Plan, role: Role) -> dict[str, object]:
         "loss": system.results.index("loss"),
         "fields": tuple({"name": f.name, "first": at, "size": f.size} for f, at in _placed(fields)),
         "header_order": _header_order(fields),
-        "publication": tuple(tuple(plan.publication(f, each) for f in fields) for each in plan.roles),
+        "own_regions": tuple(plan.publication(field, role) for field in fields),
+        "region_bounds": tuple(_bounds(plan, field) for field in fields),
         "initial": _initial(fields),
         "results": tuple(sorted((name, mean_words + at) for at, name in enumerate(system.results))),
         "terms": _terms(system, mean_words),
@@ -103,6 +104,11 @@ def _header_order(fields: tuple[Field, ...]) -> tuple[int, ...]:
     """Places of a shard header's keys in byte order: a field's index, or their count for `__metadata__`."""
     keys = [*(f"{field.name}[" for field in fields), "__metadata__"]
     return tuple(sorted(range(len(keys)), key=keys.__getitem__))
+
+
+def _bounds(plan: Plan, field: Field) -> tuple[int, ...]:
+    """Where each role's part of a field begins, and the field's end: the parts lie side by side in role order."""
+    return (*(plan.publication(field, role).start for role in plan.roles), field.size)
 
 
 def _initial(fields: tuple[Field, ...]) -> tuple[tuple[int, str], ...]:

@@ -79,18 +79,25 @@ static void write_shard(struct published *own)
     open.has_temporary = false;
 }
 
-static void put_shard(struct text *text, uint32_t role, const struct published *published)
+static const char *name_after(const char *name)
+{
+    while (*name++ != 0) {
+    }
+    return name;
+}
+
+static void put_shard(struct text *text, uint32_t role, const char *owner, const struct published *published)
 {
     const char *between = "";
     char file[NAME_BYTES];
-    text_name(file, "%u.%n.safetensors", open.version, ROLE_NAMES[role]);
+    text_name(file, "%u.%n.safetensors", open.version, owner);
     text_put(text, MANIFEST_SHARD_HEAD, file);
     for (uint32_t field = 0; field < FIELD_COUNT; field++) {
-        const struct region *region = &REGIONS[role][field];
-        if (region->count == 0)
+        uint64_t first = REGION_BOUNDS[field][role];
+        uint64_t count = REGION_BOUNDS[field][role + 1] - first;
+        if (count == 0)
             continue;
-        text_put(text, between);
-        text_put(text, MANIFEST_REGION, region->count, FIELDS[field].name, region->first);
+        text_put(text, "%n" MANIFEST_REGION, between, count, FIELDS[field].name, first);
         between = ",";
     }
     text_put(text, MANIFEST_SHARD_TAIL, published->shard, published->size);
@@ -100,16 +107,20 @@ static struct text manifest_of(const struct binding *binding, const struct publi
 {
     struct text text = {checkpoint_manifest, sizeof checkpoint_manifest, 0};
     const char *between = "";
+    const char *owner = ROLE_NAMES;
     text_put(&text, MANIFEST_HEAD, binding->epoch);
-    for (uint32_t role = 0; role < ROLE_COUNT; role++) {
-        text_put(&text, role == 0 ? MANIFEST_OWNER : "," MANIFEST_OWNER, ROLE_NAMES[role]);
+    for (uint32_t role = 0; role < ROLE_COUNT; role++, owner = name_after(owner)) {
+        text_put(&text, "%n" MANIFEST_OWNER, between, owner);
+        between = ",";
     }
+    between = "";
+    owner = ROLE_NAMES;
     text_put(&text, MANIFEST_SHARDS, plan_digest, binding->run, (uint64_t)clock_wall_ms());
-    for (uint32_t role = 0; role < ROLE_COUNT; role++) {
+    for (uint32_t role = 0; role < ROLE_COUNT; role++, owner = name_after(owner)) {
         if (published[role].size == 0)
             continue;
         text_put(&text, between);
-        put_shard(&text, role, published + role);
+        put_shard(&text, role, owner, published + role);
         between = ",";
     }
     text_put(&text, MANIFEST_TAIL, published[0].state, system_digest, open.version);

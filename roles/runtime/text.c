@@ -45,20 +45,20 @@ void text_put(struct text *text, const char *form, ...)
             put(text, *form);
             continue;
         }
+        uint64_t value = va_arg(values, uint64_t); /* numbers and pointers are passed alike, and taken once */
+        uint64_t swapped = __builtin_bswap64(value);
         switch (*++form) {
         case 'u':
-            put_number(text, va_arg(values, uint64_t));
+            put_number(text, value);
             break;
-        case 'b': {
-            uint64_t bits = __builtin_bswap64(va_arg(values, uint64_t));
-            put_hex(text, (const uint8_t *)&bits, sizeof bits);
+        case 'b':
+            put_hex(text, (const uint8_t *)&swapped, sizeof swapped);
             break;
-        }
         case 'n':
-            put_name(text, va_arg(values, const char *));
+            put_name(text, (const char *)value);
             break;
         default:
-            put_hex(text, va_arg(values, const uint8_t *), *form == 'h' ? 32 : 16);
+            put_hex(text, (const uint8_t *)value, *form == 'h' ? 32 : 16);
         }
     }
     va_end(values);
@@ -135,15 +135,16 @@ void scan_form(struct scan *scan, const char *form, ...)
                 fail(scan);
             continue;
         }
+        void *value = va_arg(values, void *);
         switch (*++form) {
         case 'u':
-            *va_arg(values, uint64_t *) = scan_number(scan);
+            *(uint64_t *)value = scan_number(scan);
             break;
         case 'n':
-            scan_name(scan, va_arg(values, char *));
+            scan_name(scan, value);
             break;
         default:
-            scan_hex(scan, va_arg(values, uint8_t *), *form == 'h' ? 32 : 16);
+            scan_hex(scan, value, *form == 'h' ? 32 : 16);
         }
     }
     va_end(values);
