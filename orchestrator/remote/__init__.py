@@ -1,1 +1,1 @@
-"""The only place that reaches a machine: run, put, get, start, look, stop. One Protocol, one module per way."""
+"""The only place that reaches a machine: run, put, get, start, look, stop. One Protocol, one module a way."""

@@ -1,7 +1,7 @@
 """What the engine may ask of a node, whatever the way to it.
 
-A *job* is one role program started under `runner.sh`, detached from the controller: it outlives it, writes its
-exit code to a file, and is known by pid, start time and boot id. Starting is idempotent by job folder.
+A *job* is one role program started under `runner.sh`, detached from the controller: it outlives it, writes
+its exit code to a file, and is known by pid, start time and boot id. Starting is idempotent by job folder.
 Knows no lane and no verdict.
 """
 
@@ -21,7 +21,14 @@ class RemoteError(OrchError):
 
 @dataclass(frozen=True)
 class Completed:
-    """A command that ran to its end on a node. `exit` is None if no status came back."""
+    """A command that ran to its end on a node.
+
+    Attributes:
+        exit: its exit code; 128 + N when signal N ended it, 126 or 127 when it could not be started, None if
+            no status came back or the deadline ended it.
+        stdout: all that it wrote, up to its end.
+        stderr: likewise.
+    """
 
     exit: int | None
     stdout: bytes
@@ -39,7 +46,8 @@ class NodeFacts:
         boot_id: changes with every boot.
         cpus: usable processors.
         memory_bytes: physical memory.
-        quota_bytes: what this user's processes may use together: the smallest of cgroup limit and physical memory.
+        quota_bytes: what this user's processes may use together: the smallest of the control groups' limits
+            and physical memory.
     """
 
     machine: str
@@ -98,11 +106,17 @@ class Remote(Protocol):
         ...
 
     def run(self, argv: Sequence[str], *, deadline_s: float) -> Completed:
-        """Runs a short command to its end, with standard input closed and `LC_ALL=C`."""
+        """Runs a short command to its end, with standard input empty and `LC_ALL=C`.
+
+        What it started in its process group ends with it when the deadline does.
+        """
         ...
 
     def make_root(self, root: PurePosixPath, owner: str) -> None:
-        """Makes the owned folder under which everything of this run lives, and marks it with its owner."""
+        """Makes the owned folder under which everything of this run lives, and marks it with its owner.
+
+        Refuses what is not a folder of this user's alone: a link, another user's, one that all may write to.
+        """
         ...
 
     def put(self, data: bytes, path: PurePosixPath, *, executable: bool = False) -> str:
@@ -110,15 +124,23 @@ class Remote(Protocol):
         ...
 
     def get(self, path: PurePosixPath) -> bytes | None:
-        """A file's bytes; None if there is no such file."""
+        """A regular file's bytes; None if there is no such file. A link is refused, not followed."""
+        ...
+
+    def tail(self, path: PurePosixPath, size: int) -> bytes:
+        """The last `size` bytes of a file, fewer if it is shorter; nothing if there is no such file."""
         ...
 
     def list(self, folder: PurePosixPath) -> tuple[str, ...]:
-        """Names of the files in a folder, sorted; empty if there is no such folder."""
+        """Names in a folder, sorted; empty if there is no such folder."""
         ...
 
     def start(self, job: Job) -> None:
         """Starts a job, once: a second call for the same folder changes nothing."""
+        ...
+
+    def prevent(self, job: Job) -> None:
+        """Makes sure that a job which has not begun never does: a start still on its way finds it taken."""
         ...
 
     def inspect(self, job: Job) -> JobState:
@@ -130,7 +152,7 @@ class Remote(Protocol):
         ...
 
     def processes_under(self, folder: PurePosixPath) -> tuple[int, ...]:
-        """Process ids whose working folder lies in this folder."""
+        """Process ids whose working folder is this folder or lies in it, by whatever name it is reached."""
         ...
 
     def used_ports(self) -> frozenset[int]:
@@ -142,5 +164,8 @@ class Remote(Protocol):
         ...
 
     def remove(self, folder: PurePosixPath) -> None:
-        """Removes a folder of ours with all that is in it; refuses a folder without our owner's mark above it."""
+        """Removes a folder with all that is in it, links as links; one that is not there is removed already.
+
+        Refuses a folder that neither bears our owner's mark nor truly lies under one that does.
+        """
         ...

@@ -1,7 +1,7 @@
 """This machine as a node: the same contract as a rented one, with files and processes at hand.
 
-Role programs are started under `runner.sh`, detached, exactly as on a node far away, so that a killed controller
-can find them again.
+Role programs are started under `runner.sh`, detached, exactly as on a node far away, so that a killed
+controller can find them again.
 """
 
 from __future__ import annotations
@@ -12,16 +12,24 @@ import shutil
 import signal
 import stat
 import subprocess
+import time
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from typing import BinaryIO
 
 from evidence.digest import sha256_file
-
+from evidence.files import open_regular
+from orchestrator.remote import proc
 from orchestrator.remote.base import Completed, Job, JobState, NodeFacts, RemoteError
 
 OWNER_MARK = ".orch-owner"
 RUNNER = Path(__file__).with_name("runner.sh")
+
+_LOOK_S = 0.001
+_NO_FILES = [(os.POSIX_SPAWN_OPEN, descriptor, os.devnull, os.O_RDWR, 0) for descriptor in (0, 1, 2)]
+_IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
 
 
 class Local:
@@ -30,218 +38,274 @@ class Local:
     def __init__(self, name: str = "local") -> None:
         self.name = name
         # runners that this controller started, so that they are reaped and leave no zombie
-        self._runners: list[subprocess.Popen[bytes]] = []
+        self._runners: set[int] = set()
 
     def facts(self) -> NodeFacts:
         """What /proc and uname say."""
-        memory = _meminfo_total()
-        limits = [limit for limit in (memory, *_cgroup_limits()) if limit is not None]
+        memory = proc.memory_bytes()
+        limits = [limit for limit in (memory, *proc.cgroup_limits()) if limit is not None]
         return NodeFacts(
             machine=platform.machine(),
             kernel=platform.release(),
             hostname=platform.node(),
-            boot_id=_boot_id(),
+            boot_id=proc.boot_id(),
             cpus=len(os.sched_getaffinity(0)),
             memory_bytes=memory,
             quota_bytes=min(limits, default=None),
         )
 
     def run(self, argv: Sequence[str], *, deadline_s: float) -> Completed:
-        """Runs a short command; `exit` is None if the deadline ended it."""
+        """Runs a short command in a process group of its own, which the deadline ends."""
+        pipe = subprocess.PIPE
+        environment = {**os.environ, "LC_ALL": "C"}
         try:
-            done = subprocess.run(  # noqa: PLW1510  # the exit code is the caller's to read
+            process = subprocess.Popen(
                 list(argv),
                 stdin=subprocess.DEVNULL,
-                capture_output=True,
-                timeout=deadline_s,
-                env={**os.environ, "LC_ALL": "C"},
+                stdout=pipe,
+                stderr=pipe,
+                env=environment,
+                start_new_session=True,
             )
         except FileNotFoundError:
             return Completed(127, b"", f"{argv[0]}: not found".encode())
-        except subprocess.TimeoutExpired as late:
-            return Completed(None, late.stdout or b"", late.stderr or b"")
-        return Completed(done.returncode, done.stdout, done.stderr)
+        except OSError as error:
+            return Completed(126, b"", f"{argv[0]}: {error.strerror}".encode())
+        with process:
+            try:
+                stdout, stderr = process.communicate(timeout=deadline_s)
+            except subprocess.TimeoutExpired as late:
+                os.killpg(process.pid, signal.SIGKILL)
+                return Completed(None, late.stdout or b"", late.stderr or b"")
+        code = process.returncode
+        return Completed(code if code >= 0 else 128 - code, stdout, stderr)
 
     def make_root(self, root: PurePosixPath, owner: str) -> None:
-        """Makes `root`, mode 0700; refuses one that is another user's, or a link."""
+        """Makes `root`, mode 0700, unless it is there."""
         path = Path(root)
-        try:
+        with self._refusals(f"make {root}"):
             path.mkdir(mode=0o700, parents=True, exist_ok=True)
-            status = path.lstat()
-            if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid():
-                raise RemoteError(
-                    f"{self.name}: {root} is not a folder of this user (got uid {status.st_uid}, expected {os.getuid()})"
-                )
+            if fault := _root_fault(path.lstat()):
+                raise RemoteError(f"{self.name}: {root} is not a folder of this user's alone ({fault})")
             (path / OWNER_MARK).write_text(owner + "\n", encoding="utf-8")
+
+    @contextmanager
+    def _refusals(self, what: str) -> Iterator[None]:
+        """Says what the system refused, in our words."""
+        try:
+            yield
         except OSError as error:
-            raise RemoteError(f"{self.name}: cannot make {root}: {error.strerror}") from error
+            raise RemoteError(f"{self.name}: cannot {what}: {error.strerror or error}") from error
 
     def put(self, data: bytes, path: PurePosixPath, *, executable: bool = False) -> str:
         """Writes through a temporary name; the digest is of the file read back."""
         target = Path(path)
         temporary = target.with_name(target.name + ".part")
-        try:
+        with self._refusals(f"write {path}"):
             target.parent.mkdir(parents=True, exist_ok=True)
-            temporary.write_bytes(data)
-            temporary.chmod(0o700 if executable else 0o600)
-            temporary.replace(target)
+            try:
+                temporary.write_bytes(data)
+                temporary.chmod(0o700 if executable else 0o600)
+                temporary.replace(target)
+            except OSError:
+                temporary.unlink(missing_ok=True)
+                raise
             return sha256_file(target)
-        except OSError as error:
-            temporary.unlink(missing_ok=True)
-            raise RemoteError(f"{self.name}: cannot write {path}: {error.strerror}") from error
 
     def get(self, path: PurePosixPath) -> bytes | None:
         """The bytes of a regular file; links are not followed."""
+        with self._reading(path) as file:
+            return None if file is None else file.read()
+
+    def tail(self, path: PurePosixPath, size: int) -> bytes:
+        """The last bytes of a regular file; links are not followed."""
+        with self._reading(path) as file:
+            if file is None:
+                return b""
+            file.seek(max(0, file.seek(0, os.SEEK_END) - size))
+            return file.read(size)
+
+    @contextmanager
+    def _reading(self, path: PurePosixPath) -> Iterator[BinaryIO | None]:
         try:
-            descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+            file = os.fdopen(open_regular(Path(path)), "rb")
         except FileNotFoundError:
-            return None
+            yield None
+            return
         except OSError as error:
             raise RemoteError(f"{self.name}: cannot read {path}: {error.strerror}") from error
-        with os.fdopen(descriptor, "rb") as file:
-            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                raise RemoteError(f"{self.name}: cannot read {path}: not a regular file")
-            return file.read()
+        with file:
+            yield file
 
     def list(self, folder: PurePosixPath) -> tuple[str, ...]:
         """Names in the folder, sorted."""
-        try:
-            return tuple(sorted(os.listdir(folder)))
-        except (FileNotFoundError, NotADirectoryError):
-            return ()
+        with self._refusals(f"list {folder}"):
+            try:
+                return tuple(sorted(entry.name for entry in Path(folder).iterdir()))
+            except (FileNotFoundError, NotADirectoryError):
+                return ()
 
     def start(self, job: Job) -> None:
-        """Starts the job under the runner, in a session of its own."""
-        Path(job.folder).mkdir(parents=True, exist_ok=True)
-        self._runners = [runner for runner in self._runners if runner.poll() is None]
-        argv = ["sh", str(RUNNER), str(job.folder), str(job.deadline_s), str(job.grace_s), *job.argv]
-        devnull = subprocess.DEVNULL
-        self._runners.append(
-            subprocess.Popen(argv, stdin=devnull, stdout=devnull, stderr=devnull, start_new_session=True)  # noqa: S606
-        )
+        """Starts the job under the runner, in a session of its own, and waits until it has its folder."""
+        argv = [*_runner(job), str(job.deadline_s), str(job.grace_s), *job.argv]
+        with self._refusals(f"start in {job.folder}"):
+            Path(job.folder).mkdir(parents=True, exist_ok=True)
+            self._runners.add(
+                runner := os.posix_spawnp(
+                    argv[0],
+                    argv,
+                    os.environ,
+                    file_actions=_NO_FILES,
+                    setsid=True,
+                    setsigdef=_IGNORED_BY_PYTHON,
+                )
+            )
+            while not (Path(job.folder) / "job").exists():
+                self._reap()
+                if runner not in self._runners:
+                    raise RemoteError(f"{self.name}: cannot start in {job.folder}: the runner made no folder")
+                time.sleep(_LOOK_S)
 
     def inspect(self, job: Job) -> JobState:
         """Reads the job's files, then /proc."""
         folder = Path(job.folder) / "job"
-        exit_code = _read(folder / "exit")
-        pid, ticks, boot_id = _identity(folder)
-        if exit_code is not None:
-            return JobState("exited", int(exit_code), pid, ticks, boot_id)
-        if pid is None:
-            # between the folder and the pid file the runner is alive, or it was killed right there
-            return JobState(
-                "running"
-                if folder.exists() and self._runner_alive(job)
-                else "lost"
-                if folder.exists()
-                else "absent"
-            )
-        alive = boot_id == _boot_id() and (_start_ticks(pid) == ticks or self._runner_alive(job))
-        if not alive and (code := _read(folder / "exit")) is not None:  # it ended between the two looks
-            return JobState("exited", int(code), pid, ticks, boot_id)
-        return JobState("running" if alive else "lost", None, pid, ticks, boot_id)
+        with self._refusals(f"look at {job.folder}"):
+            if (state := self._exited(folder)) is not None:
+                return state
+            identity = self._identity(folder)
+            alive = self._runner_alive(job) or (identity is not None and identity.alive)
+            # it may have ended between the two looks
+            if (state := self._exited(folder)) is not None:
+                return state
+            status = "running" if alive else "lost" if folder.exists() else "absent"
+            return _state(status, None, self._identity(folder))
+
+    def _exited(self, folder: Path) -> JobState | None:
+        text = _read(folder / "exit")
+        if text is None:
+            return None
+        if not text.isdecimal():
+            raise RemoteError(f"{self.name}: {folder}/exit holds no exit code (got {text!r})")
+        return _state("exited", int(text), self._identity(folder))
+
+    def _identity(self, folder: Path) -> _Identity | None:
+        """What the runner noted of its program; None before it did."""
+        text = _read(folder / "pid")
+        if text is None:
+            return None
+        words = text.split()
+        if len(words) != 3 or not (words[0].isdecimal() and words[1].isdecimal()):  # noqa: PLR2004
+            raise RemoteError(f"{self.name}: {folder}/pid names no process (got {text!r})")
+        return _Identity(int(words[0]), int(words[1]), words[2])
 
     def _runner_alive(self, job: Job) -> bool:
-        """Whether the shell that watches this job still runs: it alone has the folder as its third argument."""
-        self._runners = [runner for runner in self._runners if runner.poll() is None]
-        wanted = [b"sh", os.fsencode(RUNNER), os.fsencode(job.folder)]
-        return any(_cmdline(pid)[:3] == wanted for pid in _pids())
+        """Whether the shell that watches this job still runs, at the head of its own process group.
+
+        Its watchdog bears the same command line, and may outlive a runner that was killed.
+        """
+        self._reap()
+        wanted = _runner(job)
+        for pid in proc.pids():
+            with suppress(ProcessLookupError):
+                if proc.cmdline(pid)[: len(wanted)] == wanted and os.getpgid(pid) == pid:
+                    return True
+        return False
+
+    def _reap(self) -> None:
+        self._runners -= {runner for runner in self._runners if _ended(runner)}
 
     def signal(self, job: Job, number: int) -> None:
         """Signals the group, only while the recorded process still leads it."""
-        pid, ticks, boot_id = _identity(Path(job.folder) / "job")
-        if pid is not None and boot_id == _boot_id() and _start_ticks(pid) == ticks:
-            with suppress(ProcessLookupError):
-                os.killpg(pid, signal.Signals(number))
+        with self._refusals(f"signal the job in {job.folder}"), suppress(ProcessLookupError):
+            identity = self._identity(Path(job.folder) / "job")
+            if identity is not None and identity.alive:
+                os.killpg(identity.pid, signal.Signals(number))
 
     def processes_under(self, folder: PurePosixPath) -> tuple[int, ...]:
         """Processes whose working folder is `folder` or lies in it; zombies have none."""
         found = []
-        for pid in _pids():
+        real = Path(folder).resolve()
+        for pid in proc.pids():
             with suppress(OSError):
-                where = os.readlink(f"/proc/{pid}/cwd")
-                if PurePosixPath(where.removesuffix(" (deleted)")).is_relative_to(folder):
+                where = str(Path(f"/proc/{pid}/cwd").readlink())
+                if Path(where.removesuffix(" (deleted)")).is_relative_to(real):
                     found.append(pid)
         return tuple(found)
 
     def used_ports(self) -> frozenset[int]:
         """From /proc/net/tcp and tcp6."""
-        ports = set()
-        for table in ("/proc/net/tcp", "/proc/net/tcp6"):
-            with suppress(OSError):
-                for line in Path(table).read_text(encoding="ascii").splitlines()[1:]:
-                    ports.add(int(line.split()[1].rpartition(":")[2], 16))
-        return frozenset(ports)
+        return proc.used_ports()
 
     def ephemeral_ports(self) -> range:
         """From the kernel's own setting."""
-        low, high = Path("/proc/sys/net/ipv4/ip_local_port_range").read_text(encoding="ascii").split()
-        return range(int(low), int(high) + 1)
+        return proc.ephemeral_ports()
 
     def remove(self, folder: PurePosixPath) -> None:
-        """Removes the folder if it, or a folder above it, bears our mark."""
+        """Removes the folder if it, or a folder above it, bears our mark; links are seen through before."""
         path = Path(folder)
-        if not any((above / OWNER_MARK).is_file() for above in (path, *path.parents)):
-            raise RemoteError(
-                f"{self.name}: {folder} bears no mark of ours (got none, expected {OWNER_MARK}); nothing was removed"
-            )
-        shutil.rmtree(path, ignore_errors=False)
+        with self._refusals(f"remove {folder}"):
+            real = path.parent.resolve() / path.name
+            if not os.path.lexists(real):
+                return
+            if path.name == ".." or not any(_marked(above) for above in (real, *real.parents)):
+                raise RemoteError(
+                    f"{self.name}: nothing is removed: {folder} bears no mark of ours"
+                    f" (got none, expected {OWNER_MARK})"
+                )
+            shutil.rmtree(real)
+
+
+@dataclass(frozen=True)
+class _Identity:
+    """A process as the runner noted it: pids are used again, start times in one boot are not."""
+
+    pid: int
+    start_ticks: int
+    boot_id: str
+
+    @property
+    def alive(self) -> bool:
+        return self.boot_id == proc.boot_id() and proc.start_ticks(self.pid) == self.start_ticks
+
+
+def _state(status: str, code: int | None, identity: _Identity | None) -> JobState:
+    if identity is None:
+        return JobState(status, code)
+    return JobState(status, code, identity.pid, identity.start_ticks, identity.boot_id)
+
+
+def _runner(job: Job) -> list[str]:
+    """How the command line of a job's runner begins; no other job's begins so."""
+    return ["sh", str(RUNNER), str(job.folder)]
+
+
+def _ended(child: int) -> bool:
+    try:
+        return os.waitpid(child, os.WNOHANG)[0] == child
+    except ChildProcessError:  # reaped already
+        return True
+
+
+def _root_fault(status: os.stat_result) -> str | None:
+    if not stat.S_ISDIR(status.st_mode):
+        return "got a link or file, expected a folder"
+    if status.st_uid != os.getuid():
+        return f"got uid {status.st_uid}, expected {os.getuid()}"
+    if status.st_mode & stat.S_IWOTH:
+        return f"got mode {stat.S_IMODE(status.st_mode):04o}, expected one in which others cannot write"
+    return None
+
+
+def _marked(folder: Path) -> bool:
+    try:
+        status = (folder / OWNER_MARK).lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return stat.S_ISREG(status.st_mode) and status.st_uid == os.getuid()
 
 
 def _read(path: Path) -> str | None:
     try:
-        return path.read_text(encoding="ascii").strip()
+        return path.read_text(encoding="ascii", errors="replace").strip()
     except FileNotFoundError:
         return None
-
-
-def _identity(folder: Path) -> tuple[int | None, int | None, str]:
-    text = _read(folder / "pid")
-    if not text:
-        return None, None, ""
-    pid, ticks, boot_id = text.split()
-    return int(pid), int(ticks), boot_id
-
-
-def _boot_id() -> str:
-    return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
-
-
-def _pids() -> Iterator[int]:
-    return (int(name) for name in os.listdir("/proc") if name.isdecimal())
-
-
-def _cmdline(pid: int) -> list[bytes]:
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
-    except OSError:
-        return []
-
-
-def _start_ticks(pid: int) -> int | None:
-    """Start time of a process that is not a zombie, in clock ticks since boot; None if there is none."""
-    try:
-        fields = (
-            Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()
-        )
-    except OSError:
-        return None
-    return None if fields[0] == "Z" else int(fields[19])
-
-
-def _meminfo_total() -> int | None:
-    with suppress(OSError):
-        for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
-            if line.startswith("MemTotal:"):
-                return int(line.split()[1]) * 1024
-    return None
-
-
-def _cgroup_limits() -> Iterator[int]:
-    """Memory limits of this process's control groups, version 2 and 1; `max` is no limit."""
-    for path in (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes")):
-        text = None
-        with suppress(OSError):
-            text = path.read_text(encoding="ascii").strip()
-        if text and text.isdecimal():
-            yield int(text)

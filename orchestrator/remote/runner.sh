@@ -4,29 +4,42 @@
 # Under FOLDER/job: stdout, stderr, pid ("pid start-ticks boot-id"), exit (the exit code; 128 + N for signal N).
 # Making FOLDER/job is atomic, so a second start of the same job does nothing. The program gets a session and
 # process group of its own; DEADLINE seconds after its start it is ended, TERM first, KILL after GRACE seconds.
-# The runner itself must lead a process group of its own.
+# Like every command in the background it begins with INT and QUIT ignored. The runner itself must lead a process
+# group of its own. If it is killed, its watchdog still keeps the deadline.
 set -u
 folder=$1 deadline=$2 grace=$3
 shift 3
 cd "$folder" || exit 125
 mkdir job 2>/dev/null || exit 0
 
+# start time of process $1 in clock ticks since boot; 0 if there is no such process
+ticks() {
+    read -r line <"/proc/$1/stat" || line=
+    # the command's name may hold blanks: fields are counted after its closing parenthesis
+    set -- ${line##*)}
+    [ $# -ge 20 ] || set -- 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0
+    shift 19
+    printf '%s\n' "$1"
+}
+
 setsid "$@" >job/stdout 2>job/stderr </dev/null &
 child=$!
-
-read -r line <"/proc/$child/stat" 2>/dev/null || line=
-# the command's name may hold blanks: fields are counted after its closing parenthesis
-set -- ${line##*)}
-start=0
-[ $# -ge 20 ] && shift 19 && start=$1
+start=$(ticks "$child")
 read -r boot </proc/sys/kernel/random/boot_id || boot=unknown
 printf '%s %s %s\n' "$child" "$start" "$boot" >job/pid.tmp && mv job/pid.tmp job/pid
 
+# a group's number is not given again while the group has members, and then only to a process that starts later
+end() {
+    case $(ticks "$child") in
+    0 | "$start") kill "-$1" "-$child" ;;
+    esac
+}
+
 (
     sleep "$deadline"
-    kill -TERM "-$child" 2>/dev/null
+    end TERM
     sleep "$grace"
-    kill -KILL "-$child" 2>/dev/null
+    end KILL
 ) >/dev/null 2>&1 </dev/null &
 
 wait "$child"

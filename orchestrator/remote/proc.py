@@ -1,0 +1,89 @@
+"""What this machine's kernel says: processes, memory, ports. Raises OSError where /proc cannot be read.
+
+Knows /proc and /sys; knows no job and no folder of ours.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+
+def boot_id() -> str:
+    """Changes with every boot."""
+    return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+
+
+def pids() -> Iterator[int]:
+    """Every process."""
+    return (int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdecimal())
+
+
+def cmdline(pid: int) -> list[str]:
+    """Arguments that a process was started with; empty if there is none."""
+    try:
+        return os.fsdecode(Path(f"/proc/{pid}/cmdline").read_bytes()).split("\0")
+    except OSError:
+        return []
+
+
+def start_ticks(pid: int) -> int | None:
+    """Start time of a process that is not a zombie, in clock ticks since boot; None if there is none."""
+    try:
+        fields = (
+            Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()
+        )
+    except OSError:
+        return None
+    return None if fields[0] == "Z" else int(fields[19])
+
+
+def memory_bytes() -> int | None:
+    """Physical memory; None if it is not said."""
+    with suppress(OSError):
+        for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
+            if line.startswith("MemTotal:"):
+                return int(line.split()[1]) * 1024
+    return None
+
+
+def cgroup_limits(
+    groups: Path = Path("/sys/fs/cgroup"), own: Path = Path("/proc/self/cgroup")
+) -> Iterator[int]:
+    """Memory limits of this process's control groups and of those above, version 2 and 1; `max` is none."""
+    for line in own.read_text(encoding="utf-8").splitlines():
+        _, controllers, group = line.split(":", 2)
+        if not controllers:
+            yield from _limits(groups, group, "memory.max")
+        elif "memory" in controllers.split(","):
+            yield from _limits(groups / "memory", group, "memory.limit_in_bytes")
+
+
+def _limits(mounted: Path, group: str, file: str) -> Iterator[int]:
+    """The limit of a group and of each group above it; in a container the group may lie outside of view."""
+    inner = mounted / group.lstrip("/")
+    for folder in (inner, *inner.parents):
+        if not folder.is_relative_to(mounted):
+            return
+        with suppress(OSError):
+            text = (folder / file).read_text(encoding="ascii").strip()
+            if text.isdecimal():
+                yield int(text)
+
+
+def used_ports() -> frozenset[int]:
+    """Local TCP ports of every socket, of both address families."""
+    ports = set()
+    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+        with suppress(OSError):
+            for line in Path(table).read_text(encoding="ascii").splitlines()[1:]:
+                ports.add(int(line.split()[1].rpartition(":")[2], 16))
+    return frozenset(ports)
+
+
+def ephemeral_ports() -> range:
+    """Ports that the kernel hands to outgoing connections."""
+    low, high = Path("/proc/sys/net/ipv4/ip_local_port_range").read_text(encoding="ascii").split()
+    return range(int(low), int(high) + 1)
