@@ -89,7 +89,7 @@ def build_program(plan: Plan, role: Role, target: str, content_root: Path, cache
         role: whose it is.
         target: one of `TARGETS`.
         content_root: the folder that holds `roles/`.
-        cache: where programs and the compiler's own cache are kept; None keeps nothing.
+        cache: where programs are kept; None keeps nothing.
 
     Raises:
         RefusedError: `target-unsupported`, or `compiler` with what the compiler said.
@@ -103,7 +103,7 @@ def build_program(plan: Plan, role: Role, target: str, content_root: Path, cache
     kept = None if cache is None else cache / "programs" / _key(sources, target)
     data = None if kept is None else _recall(kept)
     if data is None:
-        data = _compile(sources, role, target, cache)
+        data = _compile(sources, role, target)
         if kept is not None:
             _keep(kept, data)
     return Program(role.name, target, data)
@@ -146,18 +146,18 @@ def _keep(kept: Path, data: bytes) -> None:
     Path(file.name).replace(kept)
 
 
-def _compile(sources: dict[str, bytes], role: Role, target: str, cache: Path | None) -> bytes:
+def _compile(sources: dict[str, bytes], role: Role, target: str) -> bytes:
     folder = Path(tempfile.mkdtemp(prefix="orch-build-"))
     try:
         for name, data in sources.items():
             (folder / name).parent.mkdir(exist_ok=True)
             (folder / name).write_bytes(data)
-        zig = (cache or folder).resolve() / "zig"
         environment = {
             "PATH": os.environ.get("PATH", os.defpath),
             "HOME": str(folder),
-            "ZIG_GLOBAL_CACHE_DIR": str(zig),
-            "ZIG_LOCAL_CACHE_DIR": str(zig),
+            # in a folder of its own every file is new: a cache that stays would only grow
+            "ZIG_GLOBAL_CACHE_DIR": str(folder / "zig"),
+            "ZIG_LOCAL_CACHE_DIR": str(folder / "zig"),
         }
         units = [name for name in sources if name.endswith(".c")]
         includes = [f"-I{each}" for each in FOLDERS]

@@ -107,7 +107,7 @@ def _header_order(fields: tuple[Field, ...]) -> tuple[int, ...]:
 
 
 def _bounds(plan: Plan, field: Field) -> tuple[int, ...]:
-    """Where each role's part of a field begins, and the field's end: the parts lie side by side in role order."""
+    """Where each role's part of a field begins, and the field's end: the parts lie in role order."""
     return (*(plan.publication(field, role).start for role in plan.roles), field.size)
 
 

@@ -12,7 +12,9 @@
 #include "sha256.h"
 #include "system.h"
 
-enum { STDOUT = 1, SIGNAL_PIPE = 13, SIGNAL_FILE_SIZE = 25, IGNORE = 1, RESULT_LINE_BYTES = 512 + NAME_BYTES * (RESULT_WORDS + 1) };
+enum { STDOUT = 1, SIGNAL_PIPE = 13, SIGNAL_FILE_SIZE = 25, IGNORE = 1 };
+
+enum { RESULT_LINE_BYTES = 512 + NAME_BYTES * (RESULT_WORDS + 1) };
 
 static void say_results(const struct binding *binding, uint64_t version, const double total[COMBINED_WORDS])
 {

@@ -117,15 +117,20 @@ def test_an_update_that_overflows(bench):
     assert run.committed() == []
 
 
-def test_a_float_environment_that_is_not_the_plain_one(bench, tmp_path):
+FLUSHING = {  # denormals become zero: one bit of the control register
+    X86: '__asm__ volatile("ldmxcsr %0" : : "m"((const uint32_t){0x9f80}));',
+    ARM: '__asm__ volatile("msr fpcr, %0" : : "r"(1ul << 24));',
+}
+
+
+@pytest.mark.parametrize("target", FLUSHING)
+def test_a_float_environment_that_is_not_the_plain_one(bench, tmp_path, target):
+    check = "    if (!machine_float_is_plain())\n"
     content = altered_content(
-        tmp_path / "content",
-        "native/main.c",
-        "    if (!machine_float_is_plain())\n",
-        '    __asm__ volatile("ldmxcsr %0" : : "m"((const uint32_t){0x9fc0}));\n'  # flush to zero
-        "    if (!machine_float_is_plain())\n",
+        tmp_path / "content", "native/main.c", check, f"    {FLUSHING[target]}\n{check}"
     )
-    assert refusal(bench(role_plans.single()), Setup(content={"alone": content})) == "float-environment"
+    setup = Setup(content={"alone": content}, targets={"alone": target})
+    assert refusal(bench(role_plans.single()), setup) == "float-environment"
 
 
 def test_a_run_that_takes_too_long(bench):
