@@ -11,15 +11,14 @@ import hashlib
 import math
 import struct
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from itertools import pairwise
+from dataclasses import dataclass, replace
 from typing import Any
 
 import safetensors
 
 from evidence.canonical import dumps
 from orchestrator.errors import Label
-from orchestrator.oracle.manifest import SCHEMA, CheckpointError, Manifest, Region, Shard, read_manifest
+from orchestrator.oracle.manifest import SCHEMA, CheckpointError, Region, Shard, read_manifest
 from orchestrator.oracle.reference import state_digest
 from orchestrator.plan.model import System
 
@@ -31,6 +30,8 @@ __all__ = [
     "shard_names",
     "write_set",
 ]
+
+Words = tuple[float, ...]
 
 
 @dataclass(frozen=True)
@@ -84,13 +85,13 @@ def read_set(system: System, manifest: bytes, shards: Mapping[str, bytes]) -> Ch
         CheckpointError: with the label of the first rule broken.
     """
     content = read_manifest(manifest)
-    _check_order(system, content.shards)
+    parts = tuple(_own_parts(system, shard) for shard in content.shards)
     if content.system != system.digest:
         raise CheckpointError(
             Label.CHECKPOINT_SYSTEM, f"another system's (got {content.system}, expected {system.digest})"
         )
-    _check_cover(system, content.shards, shards)
-    words = _load(system, content, shards)
+    _check_cover(system, parts, shards)
+    words = _load(system, content.version, parts, shards)
     if (state := state_digest(words)) != content.state:
         raise CheckpointError(
             Label.CHECKPOINT_CHUNK, f"the state differs (got {state}, expected {content.state})"
@@ -109,15 +110,24 @@ def read_set(system: System, manifest: bytes, shards: Mapping[str, bytes]) -> Ch
     )
 
 
-def _check_order(system: System, shards: Sequence[Shard]) -> None:
-    """In a shard, regions stand in field order, one a field."""
+def _own_parts(system: System, shard: Shard) -> Shard:
+    """The shard with those of its regions that this system has words for.
+
+    What is left out is missed in the cover, or is too much in the file.
+    """
     places = {field.name: place for place, field in enumerate(system.state_fields)}
-    for shard in shards:
-        known = [places[region.field] for region in shard.regions if region.field in places]
-        if any(later <= earlier for earlier, later in pairwise(known)):
+    own: list[Region] = []
+    least = 0
+    for region in shard.regions:
+        place = places.get(region.field, len(places))
+        if place < least:
             raise CheckpointError(
                 Label.CHECKPOINT_MANIFEST, f"regions of {shard.file} do not stand in field order, one a field"
             )
+        if place < len(places) and region.end <= system.state_fields[place].size:
+            own.append(region)
+            least = place + 1
+    return replace(shard, regions=tuple(own))
 
 
 def _check_cover(system: System, entries: Sequence[Shard], shards: Mapping[str, bytes]) -> None:
@@ -126,9 +136,7 @@ def _check_cover(system: System, entries: Sequence[Shard], shards: Mapping[str, 
         if entry.file not in shards:
             raise CheckpointError(Label.CHECKPOINT_COVERAGE, f"shard is missing (expected {entry.file})")
         for region in entry.regions:
-            cover = covered.get(region.field, bytearray())
-            if region.end > len(cover):
-                raise CheckpointError(Label.CHECKPOINT_COVERAGE, f"no such words (got {region.tensor})")
+            cover = covered[region.field]
             if any(cover[region.first : region.end]):
                 raise CheckpointError(Label.CHECKPOINT_COVERAGE, f"words twice (got {region.tensor})")
             cover[region.first : region.end] = b"\1" * region.count
@@ -136,9 +144,9 @@ def _check_cover(system: System, entries: Sequence[Shard], shards: Mapping[str, 
         raise CheckpointError(Label.CHECKPOINT_COVERAGE, "some words are in no region")
 
 
-def _load(system: System, content: Manifest, shards: Mapping[str, bytes]) -> tuple[float, ...]:
+def _load(system: System, version: int, entries: Sequence[Shard], shards: Mapping[str, bytes]) -> Words:
     fields = {field.name: [0.0] * field.size for field in system.state_fields}
-    for entry in content.shards:
+    for entry in entries:
         data = shards[entry.file]
         got = hashlib.sha256(data).hexdigest()
         if got != entry.sha256 or len(data) != entry.size:
@@ -147,7 +155,7 @@ def _load(system: System, content: Manifest, shards: Mapping[str, bytes]) -> tup
                 f"{entry.file} differs"
                 f" (got {got} of {len(data)} bytes, expected {entry.sha256} of {entry.size})",
             )
-        header = _header(content.system, content.version, entry.regions)
+        header = _header(system.digest, version, entry.regions)
         if not data.startswith(header) or len(data) != len(header) + 8 * sum(r.count for r in entry.regions):
             raise CheckpointError(
                 Label.CHECKPOINT_CHUNK, f"{entry.file} is not the file that its regions demand"

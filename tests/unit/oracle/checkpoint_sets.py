@@ -5,11 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from hypothesis import strategies as st
+
 from orchestrator.plan.model import Field, System
+from orchestrator.plan.tree import Assignment, Word
 
 SYSTEM = System(
     name="set",
@@ -17,10 +20,10 @@ SYSTEM = System(
     parameters=(Field("w", 3, (0.0,) * 3), Field("B", 2, (0.0,) * 2)),
     state=(Field("v", 4, (0.0,) * 4),),
     sample=(Field("x", 1),),
-    contributions=(),
-    contribution=(),
-    update=(),
-    evaluate=(),
+    contributions=(Field("g", 1),),
+    contribution=(Assignment("g", 1, Word("x", 0), local=True),),
+    update=(Assignment("B", 2, Word("mean_g", 0), local=False),),
+    evaluate=(Assignment("loss", 1, Word("x", 0), local=True),),
     results=("loss",),
     rate=1.0,
     rows=1,
@@ -116,3 +119,18 @@ def make(
         made.shards.setdefault(name, shard(regions, words, version))
         made.seal(name)
     return made
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**53) + 1, 2**53 - 2) | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+def places(value: Any) -> Iterator[tuple[Any, Any]]:
+    """Every container with every key of it."""
+    keys = value.keys() if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ()
+    for key in keys:
+        yield value, key
+        yield from places(value[key])

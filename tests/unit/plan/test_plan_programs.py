@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from declared import SCALAR, SCALAR_ROWS, VECTOR, VECTOR_ROWS, planned, star, system_text, write_rows
 
+from orchestrator.build.compile import build_program
+from orchestrator.build.elf import verify
 from orchestrator.errors import Label, Refusal
 from orchestrator.plan.grammar import MAX_DEPTH
 from orchestrator.plan.model import Field
@@ -107,3 +109,18 @@ def test_the_plan_of_a_star(tmp_path: Path) -> None:
     assert [(role.first_sample, role.samples) for role in plan.roles] == [(0, 2), (2, 0), (2, 3)]
     assert plan.parents == (None, 0, 0)
     assert plan.combine_order == ("root", "idle", "worker")
+
+
+def test_the_tallest_statement_and_a_stepped_scalar_compile(tmp_path: Path) -> None:
+    """What the grammar and the shapes let through is C that the compiler takes."""
+    plan = planned(
+        tmp_path,
+        SCALAR,
+        SCALAR_ROWS,
+        {"coordinator": 1, "worker": 2},
+        contribution=["e[i] = w[i] * x[i] - y[i]", "g = e * x"],
+        update=["w[i] = w[i] - " + " + ".join(["mean_g"] * (MAX_DEPTH - 1))],
+        evaluate=["loss = " + "sqrt(e * " * (MAX_DEPTH // 2 - 1) + "e" + ")" * (MAX_DEPTH // 2 - 1)],
+    ).plan
+    program = build_program(plan, plan.roles[0], "x86_64-linux", Path(__file__).parents[3], None)
+    assert verify(program.data, target="x86_64-linux", plan=plan.digest) == ()
