@@ -30,9 +30,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks", description="What the parts of orch cost here."
     )
-    parser.add_argument("names", nargs="*", metavar="NAME", choices=(*NAMES, []), help=", ".join(NAMES))
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"any of {', '.join(NAMES)}; all by default")
+    names = parser.parse_args().names or NAMES
+    if unknown := [name for name in names if name not in NAMES]:
+        parser.error(f"no such benchmark (got {', '.join(unknown)}, expected {', '.join(NAMES)})")
     rows: list[Row] = []
-    for name in parser.parse_args().names or NAMES:
+    for name in names:
         begun = time.monotonic()
         benchmark = cast("Benchmark", importlib.import_module(f"benchmarks.{name}"))
         with tempfile.TemporaryDirectory(prefix="orch-bench-") as folder:

@@ -13,7 +13,7 @@ from evidence.stream import Stream
 from evidence.verify import verify
 
 TURNS = 7
-MIB = 256
+MIB = 128
 AIM = "1.0"
 
 

@@ -23,7 +23,7 @@ from evidence.event import Event
 from evidence.stream import read
 
 TURNS = 5
-LONGER_UPDATES, LONGER_SPLIT = 2000, 1200
+LONGER_UPDATES, LONGER_SPLIT = 1000, 600
 AIM = "1.3"
 FIRST_SIGNAL_EXIT = 128
 

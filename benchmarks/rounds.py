@@ -20,7 +20,7 @@ from orchestrator.build.bind import bind
 from orchestrator.build.compile import Program, build_programs
 
 TURNS = 7
-ROUNDS = 20_000
+ROUNDS = 5_000
 HEADER_BYTES, WORD_BYTES = 96, 8
 LOOKS = 200  # as often as a role looks before it sleeps
 
