@@ -42,19 +42,27 @@ def paint(text: str, style: str) -> str:
     return f"\x1b[{code}m{text}\x1b[0m"
 
 
+def plain(value: object) -> str:
+    """Give a value as text that moves no cursor and changes no colour: a bundle's text is a stranger's."""
+    return "".join(
+        character if character.isprintable() else character.encode("unicode_escape").decode("ascii")
+        for character in str(value)
+    )
+
+
 def table(headers: Sequence[str], rows: Iterable[Sequence[object]], *, indent: str = "") -> str:
     """Lay out rows in aligned columns, headers first; a cell that is a verdict is coloured.
 
     Args:
         headers: one per column; all empty leaves the line out.
-        rows: cells, turned to text; numbers are aligned to the right.
+        rows: cells, turned to `plain` text; numbers are aligned to the right.
         indent: before every line.
 
     Returns:
         Lines without a newline at the end.
     """
     rows = [tuple(row) for row in rows]
-    cells = [[str(cell) for cell in row] for row in rows]
+    cells = [[plain(cell) for cell in row] for row in rows]
     widths = [max(len(line[i]) for line in [list(headers), *cells]) for i in range(len(headers))]
     right = [all(isinstance(row[i], int | float) for row in rows) and bool(rows) for i in range(len(headers))]
     lines = [_line(headers, widths, right, "bold")] if any(headers) else []

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from orchestrator.cli.output import paint, table
+from orchestrator.cli.output import paint, plain, table
 
 if TYPE_CHECKING:
     from orchestrator.qualify.checks import StepOutcome
@@ -42,7 +42,7 @@ def failed_checks(steps: Sequence[StepOutcome]) -> Iterator[str]:
     for step in steps:
         for check in step.checks:
             if check.verdict in ("fail", "unknown"):
-                yield f"{paint(str(check.verdict), str(check.verdict))}: {step.name}: {check.name}"
-                yield f"  expected {check.expected}"
-                yield f"  got      {check.got}"
-                yield from (f"  see      {name}" for name in check.inputs)
+                yield f"{paint(str(check.verdict), str(check.verdict))}: {step.name}: {plain(check.name)}"
+                yield f"  expected {plain(check.expected)}"
+                yield f"  got      {plain(check.got)}"
+                yield from (f"  see      {plain(name)}" for name in check.inputs)

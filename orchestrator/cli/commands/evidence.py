@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import argparse
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from orchestrator.cli.arguments import add_bundle, add_json
-from orchestrator.cli.output import complain, print_json, say, size_text, table
+from orchestrator.cli.output import complain, plain, print_json, say, size_text, table
 from orchestrator.cli.project import find_bundle
 from orchestrator.errors import OrchError
+
+_FACTS = ("lane", "run_id", "verdict", "grade", "started", "ended", "system", "plan", "content_sha256")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -62,27 +65,31 @@ def _show(args: argparse.Namespace, bundle: Path) -> int:
         record = read_qualification(bundle)
     except (OSError, ValueError) as error:
         raise OrchError(f"{bundle / 'qualification.json'}: cannot be read: {error}") from error
+    seal = sha256_file(bundle / "qualification.json")
     if args.json:
-        print_json({"bundle": str(bundle), "seal": sha256_file(bundle / "qualification.json"), **record})
+        print_json({"bundle": str(bundle), "seal": seal, **record})
         return 0
-    for name in (
-        "lane",
-        "run_id",
-        "verdict",
-        "grade",
-        "started",
-        "ended",
-        "system",
-        "plan",
-        "content_sha256",
-    ):
-        say(f"{name:<16}{record.get(name, '')}")
-    say(f"{'seal':<16}{sha256_file(bundle / 'qualification.json')}")
-    say(f"{'stream':<16}{record['stream']['records']} records, head {record['stream']['head']}\n")
-    say(_steps(record.get("steps", [])))
-    files = record["files"]
-    say(f"\n{len(files)} files, {size_text(sum(file['size'] for file in files))}")
+    try:
+        lines = _lines(record, seal)
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        raise OrchError(f"{bundle / 'qualification.json'} is not that of a lane run: {error!r}") from error
+    say("\n".join(lines))
     return 0
+
+
+def _lines(record: Mapping[str, Any], seal: str) -> list[str]:
+    """Lay the record out; raises whatever a record of another form leads to."""
+    stream, files = record["stream"], record["files"]
+    facts = {name: record[name] for name in _FACTS}
+    facts["seal"] = seal
+    facts["stream"] = f"{stream['records']} records, head {stream['head']}"
+    return [
+        *(f"{name:<16}{plain(value)}" for name, value in facts.items()),
+        "",
+        _steps(record["steps"]),
+        "",
+        f"{len(files)} files, {size_text(sum(file['size'] for file in files))}",
+    ]
 
 
 def _steps(steps: list[dict[str, Any]]) -> str:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 
 from orchestrator.cli.arguments import add_bundle, add_json
-from orchestrator.cli.output import complain, print_json, say
+from orchestrator.cli.output import complain, plain, print_json, say
 from orchestrator.cli.project import find_bundle
 from orchestrator.cli.report import EXIT_OF, failed_checks, step_json, steps_table
-from orchestrator.errors import OrchError
+from orchestrator.errors import OrchError, UndecidedError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -29,7 +29,11 @@ def run(args: argparse.Namespace) -> int:
             f" and {len(problems) - 1} more; `orch evidence verify` lists them" if len(problems) > 1 else ""
         )
         raise OrchError(f"{bundle} is not a sound sealed bundle, so nothing is judged: {first}{more}")
-    judgement = judge_bundle(bundle)
+    try:
+        judgement = judge_bundle(bundle)
+    except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
+        # sound, and yet not what a lane run writes: another version's, or made by hand
+        raise UndecidedError(f"{bundle} cannot be judged: {type(error).__name__}: {error}") from error
     if args.json:
         print_json(
             {
@@ -49,5 +53,5 @@ def run(args: argparse.Namespace) -> int:
         agrees = "yes" if judgement.agrees else "no"
         say(f"agrees with what was recorded: {agrees}")
     for difference in judgement.differences:
-        complain(difference)
+        complain(plain(difference))
     return EXIT_OF[str(judgement.verdict)] if judgement.agrees else 1

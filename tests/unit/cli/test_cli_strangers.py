@@ -1,0 +1,61 @@
+"""Bundles that a stranger made: sound by their own account, and yet nothing that a lane wrote."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evidence.bundle import seal
+from evidence.stream import Stream
+from orchestrator.cli.main import main
+
+RUN = "01a227a3-3705-7543-8c8c-7c1897723e26"
+CLEAR = "\x1b[2J"
+LANE: dict[str, Any] = {
+    "lane": f"{CLEAR}first", "run_id": RUN, "verdict": "pass", "grade": "host", "started": "", "ended": "",
+    "system": "", "plan": "", "content_sha256": "", "steps": [],
+}  # fmt: skip
+
+
+def bundle(folder: Path, record: dict[str, Any]) -> Path:
+    folder.mkdir()
+    (folder / "plan.json").write_bytes(b"{}")
+    with Stream.create(folder / "stream.jsonl", RUN) as stream:
+        stream.append("orch.lane.started", "x", {"lane": "x"})
+        seal(folder, stream, "pass", record)
+    return folder
+
+
+STRANGE = [
+    {"run_id": RUN, "verdict": "pass"},
+    {**LANE, "steps": "nonsense"},
+    {**LANE, "steps": [{"name": "build"}]},
+    {**LANE, "steps": {"build": 1}},
+]
+
+
+@pytest.mark.parametrize("record", STRANGE)
+def test_neither_show_nor_judge_takes_it_for_a_bug(record, tmp_path, capsys):
+    made = bundle(tmp_path / "made", record)
+    assert main(["evidence", "verify", str(made)]) == 0
+    capsys.readouterr()
+    assert main(["evidence", "show", str(made)]) == 1
+    assert main(["judge", str(made)]) == 4
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "is not that of a lane run" in err
+    assert "cannot be judged" in err
+    assert main(["judge", str(made), "--json"]) == 4
+    assert json.loads(capsys.readouterr().out)["error"]["kind"] == "undecided"
+
+
+def test_what_it_says_moves_no_cursor(tmp_path, capsys):
+    steps = [{"name": CLEAR, "verdict": CLEAR, "attempts": 1, "checks": [], "reason": CLEAR}]
+    made = bundle(tmp_path / "made", {**LANE, "steps": steps})
+    assert main(["evidence", "show", str(made)]) == 0
+    out = capsys.readouterr().out
+    assert "\x1b" not in out
+    assert out.count("\\x1b[2J") == 4
