@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from collections.abc import Mapping
 from pathlib import Path
 
 
@@ -73,6 +74,28 @@ def write_whole(path: Path, data: bytes) -> None:
         os.fsync(file.fileno())
     part.replace(path)
     sync_folder(path.parent)
+
+
+def write_many(files: Mapping[Path, bytes]) -> None:
+    """Make every path hold its data, durably, at the price of one: all are written before the first is synced.
+
+    A crash may leave some with the old content and others with the new, none with a mixture.
+
+    Raises:
+        OSError: one of them cannot be written.
+    """
+    parts = {path: path.with_name(part_name(path.name)) for path in files}
+    for path, data in files.items():
+        parts[path].write_bytes(data)
+    for path, part in parts.items():
+        descriptor = os.open(part, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        part.replace(path)
+    for folder in {path.parent for path in files}:
+        sync_folder(folder)
 
 
 def sync_folder(folder: Path) -> None:

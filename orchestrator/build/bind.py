@@ -5,6 +5,8 @@ Knows where the binding section lies in the file; nothing is compiled or linked 
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from orchestrator.build.binding import SIZE, Binding
 from orchestrator.build.compile import Program
 from orchestrator.build.image import Image, UnreadableError, read_image
@@ -19,8 +21,14 @@ def bind(program: Program, binding: Binding) -> bytes:
         BindingError: a value has no place in the layout.
         UnreadableError: the program has no binding section.
     """
-    start = section_offset(read_image(program.data))
+    start = _offset(program.data)
     return program.data[:start] + binding.pack() + program.data[start + SIZE :]
+
+
+@lru_cache(maxsize=64)
+def _offset(program: bytes) -> int:
+    """Where a program's binding begins; a lane binds each of its few programs many times."""
+    return section_offset(read_image(program))
 
 
 def split(executable: bytes) -> tuple[bytes, Binding | None]:

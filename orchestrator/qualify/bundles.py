@@ -9,7 +9,6 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,9 +16,9 @@ from pathlib import Path
 import uuid6
 
 from evidence.canonical import dumps
-from evidence.files import write_whole
+from evidence.event import MAX_LINE_BYTES, EventError, parse
+from evidence.files import open_regular, write_whole
 from evidence.stream import Stream, StreamError
-from evidence.stream import read as read_stream
 from orchestrator.errors import Label, Refusal, RefusedError, Where
 from orchestrator.plan.derive import Planned
 from orchestrator.qualify.view import INDEX
@@ -27,6 +26,8 @@ from orchestrator.spec.lane import LaneSpec
 from orchestrator.spec.read import files
 
 STREAM = "stream.jsonl"
+BEGUN = "orch.lane.started"
+BEGUN_DATA = frozenset(("content_sha256", "lane", "owner", "pods", "remote_root"))
 _NEW = ".new-"
 
 
@@ -73,7 +74,7 @@ def create(folder: Path, lane: LaneSpec, planned: Planned, first: dict[str, obje
         }
         write_whole(hidden / "plan.json", dumps(plan))
         with Stream.create(hidden / STREAM, run_id) as stream:
-            stream.append("orch.lane.started", lane.name, {"lane": lane.name, **first})
+            stream.append(BEGUN, lane.name, {"lane": lane.name, **first})
         hidden.rename(target)
     except OSError as error:
         message = (
@@ -91,21 +92,18 @@ def reopen(bundle: Path) -> Opened:
     """
     where = Where(str(bundle / STREAM))
     try:
-        with (bundle / STREAM).open("rb") as file:
-            source = _source(file.readline())
+        with os.fdopen(open_regular(bundle / STREAM), "rb") as file:
+            first = parse(file.readline(MAX_LINE_BYTES).rstrip(b"\n"))
     except OSError as error:
         message = f"not a bundle of a run (got {error.strerror}, expected a stream)"
         raise RefusedError([Refusal(Label.FILE_MISSING, message, where)]) from error
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        message = f"not a stream (got {error}, expected a first event)"
+    except EventError as error:
+        message = f"not a stream (got a line that is {error}, expected a first event)"
         raise RefusedError([Refusal(Label.FILE_UNREADABLE, message, where)]) from error
-    return _open(bundle, source, resumed=True)
-
-
-def _source(line: bytes) -> str:
-    from evidence.canonical import loads
-
-    return str(loads(line.rstrip(b"\n"))["source"])
+    if first.type != BEGUN or not first.data.keys() >= BEGUN_DATA:
+        message = f"not a bundle of a lane (got a first event {first.type}, expected {BEGUN})"
+        raise RefusedError([Refusal(Label.FILE_UNREADABLE, message, where)])
+    return _open(bundle, first.source, resumed=True)
 
 
 def _open(bundle: Path, run_id: str, *, resumed: bool) -> Opened:
@@ -147,20 +145,3 @@ def _sweep(folder: Path) -> None:
         pid = hidden.name.removeprefix(_NEW).partition("-")[0]
         if pid.isdecimal() and not Path(f"/proc/{pid}").exists():
             shutil.rmtree(hidden, ignore_errors=True)
-
-
-def newest(folder: Path) -> Path | None:
-    """The bundle begun last, by the time in its stream's first event; None if there is none."""
-    return max(_bundles(folder), key=_begun, default=None)
-
-
-def _bundles(folder: Path) -> Iterable[Path]:
-    return (path.parent for path in folder.glob(f"*/{STREAM}") if not path.parent.name.startswith("."))
-
-
-def _begun(bundle: Path) -> str:
-    try:
-        events = read_stream(bundle / STREAM)
-    except StreamError:
-        return ""
-    return events[0].time if events else ""

@@ -92,14 +92,55 @@ def _all_or(problems: list[str], fine: str) -> str:
     return "; ".join(problems) if problems else fine
 
 
-def completed(
+def trained(
+    launched: Launched, *, epoch: int, first: int, last: int, publish_at: int = 0
+) -> tuple[Check, ...]:
+    """A training launch against the reference: bytes, end, words on standard output, every update, checkpoints.
+
+    Args:
+        launched: the launch.
+        epoch: membership epoch that it must have had.
+        first: its first update; past 1, it must have resumed.
+        last: its last update.
+        publish_at: a version that it must have published besides the last; 0 for none.
+    """
+    binding = {"epoch": epoch, "mode": "train", "target": last, "publish_at": publish_at, "resume": first > 1}
+    checks = right_bytes(launched, binding)
+    ended = ended_well(launched)
+    if ended.verdict is not Verdict.PASS:
+        # what a run that was cut short computed would take as long to recompute, and decide nothing
+        return (*checks, ended)
+    view = launched.view
+    versions = [view.version(version) for version in (publish_at, last) if version]
+    results = versions[-1].results
+    return (
+        *checks,
+        ended,
+        *(published(launched, version, epoch=epoch) for version in versions),
+        said(launched, epoch=epoch, mode="train", version=versions[-1], results=results),
+        trajectory(launched, first, last),
+    )
+
+
+def ended_well(launched: Launched) -> Check:
+    """Every role ended with exit 0 and nothing on standard error."""
+    fine = "exit 0 and no complaint from every role"
+    problems = [
+        f"{role}: exit {record.exit}, {_label(record.stderr) or 'no label'}"
+        for role, record in launched.roles.items()
+        if record.exit != 0 or record.stderr
+    ]
+    inputs = (*launched.files("exit"), *launched.files("stderr"))
+    return equal(f"{launched.launch.name}-ended", inputs, fine, _all_or(problems, fine))
+
+
+def said(
     launched: Launched, *, epoch: int, mode: str, version: Version, results: Mapping[str, float]
 ) -> Check:
-    """Every role ended with exit 0, nothing on standard error, and exactly the reference's line on standard output."""
+    """Every role said exactly the reference's line on standard output."""
     problems = []
     for role in launched.view.planned.plan.roles:
-        record = launched.roles[role.name]
-        said = {
+        line = {
             "epoch": epoch,
             "mode": mode,
             "results": {key: bits(value) for key, value in results.items()},
@@ -108,13 +149,10 @@ def completed(
             "state": version.state,
             "version": version.number,
         }
-        if record.exit != 0 or record.stderr:
-            problems.append(f"{role.name}: exit {record.exit}, {_label(record.stderr) or 'no label'}")
-        else:
-            problems += [f"{role.name}: {each}" for each in _line_differences(record.stdout, said)]
-    inputs = (*launched.files("exit"), *launched.files("stdout"), *launched.files("stderr"))
-    fine = f"exit 0 and version {version.number} with state {version.state[:16]} from every role"
-    return equal(f"{launched.launch.name}-completed", inputs, fine, _all_or(problems, fine))
+        stdout = launched.roles[role.name].stdout
+        problems += [f"{role.name}: {each}" for each in _line_differences(stdout, line)]
+    fine = f"version {version.number} with state {version.state[:16]} from every role"
+    return equal(f"{launched.launch.name}-said", launched.files("stdout"), fine, _all_or(problems, fine))
 
 
 def _line_differences(stdout: bytes, said: Mapping[str, object]) -> Iterator[str]:

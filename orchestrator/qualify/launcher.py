@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
 from evidence.digest import sha256_bytes
-from evidence.files import write_whole
+from evidence.files import write_many
 from orchestrator.build.bind import bind
 from orchestrator.errors import Label
 from orchestrator.oracle.checkpoint import CheckpointError, manifest_name, shard_names
@@ -23,6 +23,7 @@ from orchestrator.qualify.session import CONTROLLER_GONE, Attempt, AttemptLostEr
 from orchestrator.remote.base import Job, JobState, RemoteError
 
 POLL_S = 0.004
+TAIL_BYTES = 512
 REPORT_S = 0.1  # a person cannot read faster
 STOP_GRACE_S = 1.0
 
@@ -93,6 +94,8 @@ class Launcher:
             if event.type == "orch.launch.started" and self._about(name).items() <= event.data.items():
                 if not self.ended(name):
                     launch = Launch.read(self.attempt.folder / name)
+                    for start in launch.starts:
+                        self.session.node(start.role).prevent(self._job(name, start))
                     self.stop(launch)
                     self._close(launch, self._inspect(launch), reason)
 
@@ -229,8 +232,9 @@ class Launcher:
         """Tells the observer where the roles stand, and collects a checkpoint as soon as it is published."""
         versions: dict[str, tuple[int, float]] = {}
         for start in launch.starts:
-            data = self.session.node(start.role).get(self._job(launch.name, start).folder / "progress")
-            lines = parse_progress(data or b"")
+            folder = self._job(launch.name, start).folder
+            # the last lines are enough, and a first one cut in half parses as none
+            lines = parse_progress(self.session.node(start.role).tail(folder / "progress", TAIL_BYTES))
             if lines and lines[-1].version > 0:
                 versions[start.role] = (lines[-1].version, from_bits(lines[-1].loss))
         if versions:
@@ -239,42 +243,50 @@ class Launcher:
         if at and at not in published and versions and max(version for version, _ in versions.values()) > at:
             published.add(at)
             for start in launch.starts:
-                self._collect_checkpoint(launch, start)
+                self._keep(self._checkpoint(launch, start))
 
     def _close(
         self, launch: Launch, states: Mapping[str, JobState], reason: str = ""
     ) -> dict[str, RoleRecord]:
+        """Collects what every role left, makes it durable, and only then journals the end."""
         folder = self.attempt.folder / launch.name
+        files: dict[Path, bytes] = {}
         for start in launch.starts:
-            self._collect(launch, start, states[start.role])
+            files |= self._left_behind(launch, start, states[start.role])
+        self._keep(files)
         exits = {role: "none" if state.exit is None else str(state.exit) for role, state in states.items()}
         data = self._about(launch.name, exits=exits, reason=reason)
         self.session.emit("launch.finished", self.attempt.step, data)
         return {start.role: read_role(folder / start.role, start.role) for start in launch.starts}
 
-    def _collect(self, launch: Launch, start: Start, state: JobState) -> None:
+    def _left_behind(self, launch: Launch, start: Start, state: JobState) -> dict[Path, bytes]:
+        """Outputs, exit code, progress and checkpoint of one role, by their place in the bundle."""
         node, job = self.session.node(start.role), self._job(launch.name, start)
         folder = self.attempt.folder / launch.name / start.role
-        folder.mkdir(parents=True, exist_ok=True)
+        files = {}
         for name in ("job/stdout", "job/stderr", "progress", "listening"):
             data = node.get(job.folder / name)
             if data is not None:
-                write_whole(folder / PurePosixPath(name).name, data)
+                files[folder / PurePosixPath(name).name] = data
         if state.exit is not None:
-            write_whole(folder / "exit", f"{state.exit}\n".encode())
-        self._collect_checkpoint(launch, start)
+            files[folder / "exit"] = f"{state.exit}\n".encode()
+        return files | self._checkpoint(launch, start)
 
-    def _collect_checkpoint(self, launch: Launch, start: Start) -> None:
+    def _checkpoint(self, launch: Launch, start: Start) -> dict[Path, bytes]:
+        """What a role has in its checkpoint folder and the bundle has not."""
         node, job = self.session.node(start.role), self._job(launch.name, start)
         folder = self.attempt.folder / launch.name / start.role / "checkpoint"
+        found = {}
         for name in node.list(job.folder / "checkpoint"):
-            target = folder / name
-            if target.exists():
-                continue
-            data = node.get(job.folder / "checkpoint" / name)
+            data = None if (folder / name).exists() else node.get(job.folder / "checkpoint" / name)
             if data is not None:
-                folder.mkdir(parents=True, exist_ok=True)
-                write_whole(target, data)
+                found[folder / name] = data
+        return found
+
+    def _keep(self, files: Mapping[Path, bytes]) -> None:
+        for folder in {path.parent for path in files}:
+            folder.mkdir(parents=True, exist_ok=True)
+        write_many(files)
 
 
 def checkpoint_files(bundle: Path, launch: Path, roles: Iterable[str], version: int) -> dict[str, str]:

@@ -31,6 +31,7 @@ class View:
     def __init__(self, bundle: Path) -> None:
         self.bundle = bundle
         self._versions: list[Version] = []
+        self._launched: dict[str, Launched] = {}
         self._stream_size = -1
         self._events: tuple[Event, ...] = ()
 
@@ -117,7 +118,10 @@ class View:
         folder = self.attempt(step)
         if folder is None or not (self.bundle / folder / name / "launch.json").is_file():
             return None
-        return Launched(self, f"{folder}/{name}")
+        file = f"{folder}/{name}"
+        if file not in self._launched:  # a finished attempt does not change any more
+            self._launched[file] = Launched(self, file)
+        return self._launched[file]
 
 
 class Launched:

@@ -77,5 +77,7 @@ void exchange_run(struct transfer *transfers, struct waiting *waiting, size_t co
         looks = moved ? 0 : looks + open;
         if (looks >= LOOKS_BEFORE_SLEEP)
             sleep_for(transfers, waiting, count, deadline);
+        else if (!moved) /* the peer that is waited for may need this very core */
+            (void)system_call(CALL_YIELD, 0, 0, 0, 0, 0);
     }
 }

@@ -20,7 +20,6 @@ static uint32_t turn(uint32_t value, unsigned by)
 static void mix(struct sha256 *hash, const uint8_t *block)
 {
     uint32_t w[64];
-    uint32_t s[8];
     for (unsigned i = 0; i < 16; i++)
         w[i] = __builtin_bswap32(memory_u32(block + 4 * i));
     for (unsigned i = 16; i < 64; i++) {
@@ -29,18 +28,23 @@ static void mix(struct sha256 *hash, const uint8_t *block)
         w[i] = w[i - 16] + w[i - 7] + (turn(near, 7) ^ turn(near, 18) ^ near >> 3) +
                (turn(far, 17) ^ turn(far, 19) ^ far >> 10);
     }
-    memcpy(s, hash->word, sizeof s);
+    const uint32_t *s = hash->word;
+    uint32_t a = s[0], b = s[1], c = s[2], d = s[3], e = s[4], f = s[5], g = s[6], h = s[7];
     for (unsigned i = 0; i < 64; i++) {
-        uint32_t first = s[7] + (turn(s[4], 6) ^ turn(s[4], 11) ^ turn(s[4], 25)) +
-                         ((s[4] & s[5]) ^ (~s[4] & s[6])) + ROUND[i] + w[i];
-        uint32_t second = (turn(s[0], 2) ^ turn(s[0], 13) ^ turn(s[0], 22)) +
-                          ((s[0] & s[1]) ^ (s[0] & s[2]) ^ (s[1] & s[2]));
-        memmove(s + 1, s, 7 * sizeof *s);
-        s[4] += first;
-        s[0] = first + second;
+        uint32_t first = h + (turn(e, 6) ^ turn(e, 11) ^ turn(e, 25)) + ((e & f) ^ (~e & g)) + ROUND[i] + w[i];
+        uint32_t second = (turn(a, 2) ^ turn(a, 13) ^ turn(a, 22)) + ((a & b) ^ (a & c) ^ (b & c));
+        h = g;
+        g = f;
+        f = e;
+        e = d + first;
+        d = c;
+        c = b;
+        b = a;
+        a = first + second;
     }
+    const uint32_t mixed[8] = {a, b, c, d, e, f, g, h};
     for (unsigned i = 0; i < 8; i++)
-        hash->word[i] += s[i];
+        hash->word[i] += mixed[i];
 }
 
 void sha256_begin(struct sha256 *hash)

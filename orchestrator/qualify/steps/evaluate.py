@@ -5,7 +5,7 @@ from __future__ import annotations
 from orchestrator.errors import Label
 from orchestrator.qualify.checks import Check
 from orchestrator.qualify.compose import compose
-from orchestrator.qualify.launch_checks import began, completed, refused, right_bytes
+from orchestrator.qualify.launch_checks import began, ended_well, refused, right_bytes, said
 from orchestrator.qualify.launcher import Launcher
 from orchestrator.qualify.steps import split
 from orchestrator.qualify.tamper import flip_shard_byte
@@ -35,11 +35,10 @@ def judge(view: View) -> tuple[Check, ...]:
     fresh, missing = began(view, NAME, FRESH)
     checks += missing
     if fresh is not None:
-        checks += right_bytes(fresh, {"epoch": EPOCH, "mode": "evaluate", "target": updates, "resume": True})
-        results = view.evaluation(updates)
-        checks.append(
-            completed(fresh, epoch=EPOCH, mode="evaluate", version=view.version(updates), results=results)
-        )
+        binding = {"epoch": EPOCH, "mode": "evaluate", "target": updates, "resume": True}
+        checks += (*right_bytes(fresh, binding), ended_well(fresh))
+        results, version = view.evaluation(updates), view.version(updates)
+        checks.append(said(fresh, epoch=EPOCH, mode="evaluate", version=version, results=results))
     corrupted, missing = began(view, NAME, CORRUPTED)
     checks += missing
     if corrupted is not None:

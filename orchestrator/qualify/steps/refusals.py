@@ -22,7 +22,7 @@ from orchestrator.qualify.controls import (
     tampered,
 )
 from orchestrator.qualify.launch import OTHER
-from orchestrator.qualify.launch_checks import began, completed, published, refused, right_bytes
+from orchestrator.qualify.launch_checks import began, refused, right_bytes, trained
 from orchestrator.qualify.launcher import Launcher, checkpoint_files
 from orchestrator.qualify.session import AttemptLostError
 from orchestrator.qualify.tamper import alter_samples, drop_shard, flip_shard_byte, other_system
@@ -90,10 +90,7 @@ def judge(view: View) -> tuple[Check, ...]:
     base, missing = began(view, NAME, BASE)
     checks += missing
     if base is not None:
-        first = view.version(1)
-        checks += right_bytes(base, {"epoch": 1, "mode": "train", "target": 1, "resume": False})
-        checks.append(published(base, first, epoch=1))
-        checks.append(completed(base, epoch=1, mode="train", version=first, results=first.results))
+        checks += trained(base, epoch=1, first=1, last=1)
     for control in CONTROLS:
         if len(view.roles) == 1 and control in (FRAME_IDENTITY, PORT):
             continue

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from orchestrator.qualify.checks import Check, equal
 from orchestrator.qualify.compose import compose
-from orchestrator.qualify.launch_checks import began, completed, published, right_bytes, trajectory
+from orchestrator.qualify.launch_checks import began, trained
 from orchestrator.qualify.launcher import Launcher, checkpoint_files
 from orchestrator.qualify.session import AttemptLostError
 from orchestrator.qualify.steps import uninterrupted
@@ -33,24 +33,12 @@ def judge(view: View) -> tuple[Check, ...]:
     """Both parts against the reference, and against the uninterrupted run's own files."""
     split, last = view.lane.split, view.lane.updates
     checks: list[Check] = []
-    part, missing = began(view, NAME, PARTS[0])
-    checks += missing
-    if part is not None:
-        boundary = view.version(split)
-        checks += right_bytes(part, {"epoch": 1, "mode": "train", "target": split, "resume": False})
-        checks.append(completed(part, epoch=1, mode="train", version=boundary, results=boundary.results))
-        checks.append(trajectory(part, 1, split))
-        checks.append(published(part, boundary, epoch=1))
-        checks += _same_as_uninterrupted(view, part, split)
-    part, missing = began(view, NAME, PARTS[1])
-    checks += missing
-    if part is not None:
-        end = view.version(last)
-        checks += right_bytes(part, {"epoch": 2, "mode": "train", "target": last, "resume": True})
-        checks.append(completed(part, epoch=2, mode="train", version=end, results=end.results))
-        checks.append(trajectory(part, split + 1, last))
-        checks.append(published(part, end, epoch=2))
-        checks += _same_as_uninterrupted(view, part, last)
+    for name, epoch, first, end in ((PARTS[0], 1, 1, split), (PARTS[1], 2, split + 1, last)):
+        part, missing = began(view, NAME, name)
+        checks += missing
+        if part is not None:
+            checks += trained(part, epoch=epoch, first=first, last=end)
+            checks += _same_as_uninterrupted(view, part, end)
     return tuple(checks)
 
 

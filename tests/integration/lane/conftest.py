@@ -53,7 +53,11 @@ class Workshop:
         return done.returncode, json.loads(done.stdout)
 
     def bundles(self) -> list[Path]:
-        return sorted(path.parent for path in self.folder.glob("runs/*/stream.jsonl") if not path.parent.name.startswith("."))
+        return sorted(
+            path.parent
+            for path in self.folder.glob("runs/*/stream.jsonl")
+            if not path.parent.name.startswith(".")
+        )
 
     def strays(self) -> list[str]:
         """Processes whose working folder lies in this workshop: every role's and runner's does."""
@@ -82,7 +86,9 @@ def workshop(tmp_path: Path, cache: Path) -> Workshop:
 
 
 @pytest.fixture(scope="session")
-def passed(tmp_path_factory: pytest.TempPathFactory, cache: Path) -> Callable[[str], tuple[Path, dict[str, Any]]]:
+def passed(
+    tmp_path_factory: pytest.TempPathFactory, cache: Path
+) -> Callable[[str], tuple[Path, dict[str, Any]]]:
     """The bundle and result of a lane that passed, run once a session; do not write into it."""
     known: dict[str, tuple[Path, dict[str, Any]]] = {}
 

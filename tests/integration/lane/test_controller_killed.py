@@ -33,7 +33,9 @@ def kill_at(workshop: Workshop, sequence: int, delay_s: float) -> None:
 
 
 def journal_is_sound(bundle: Path) -> None:
-    finished = Counter((event["data"]["step"]) for event in events(bundle) if event["type"] == "orch.step.finished")
+    finished = Counter(
+        (event["data"]["step"]) for event in events(bundle) if event["type"] == "orch.step.finished"
+    )
     assert set(finished.values()) == {1}, finished
     done: set[str] = set()
     launched: set[tuple[str, int, str]] = set()

@@ -74,11 +74,16 @@ def test_published_states_are_the_references(passed: Passed, lane: str):
 def test_a_split_run_advances_the_epoch_and_changes_nothing_else(passed: Passed, lane: str):
     bundle, _ = passed(lane)
     spec = read_lane(ROOT / lane)
-    before, after = manifest(bundle, "split/1/part-1", spec.split), manifest(bundle, "split/1/part-2", spec.updates)
+    before, after = (
+        manifest(bundle, "split/1/part-1", spec.split),
+        manifest(bundle, "split/1/part-2", spec.updates),
+    )
     assert (before["capture"]["epoch"], after["capture"]["epoch"]) == (1, 2)
     whole = [manifest(bundle, "uninterrupted/1/run-1", version) for version in (spec.split, spec.updates)]
     assert [before["state"], after["state"]] == [each["state"] for each in whole]
-    assert [shard["sha256"] for shard in before["shards"]] == [shard["sha256"] for shard in whole[0]["shards"]]
+    assert [shard["sha256"] for shard in before["shards"]] == [
+        shard["sha256"] for shard in whole[0]["shards"]
+    ]
 
 
 @needs_emulator
@@ -86,7 +91,9 @@ def test_both_instruction_sets_yield_the_same_states(passed: Passed):
     states = []
     for lane in ("lanes/diabetes.yaml", "lanes/mixed-isa.yaml"):
         bundle, result = passed(lane)
-        progress = [path.read_bytes() for path in sorted(bundle.glob("steps/uninterrupted/1/run-1/*/progress"))]
+        progress = [
+            path.read_bytes() for path in sorted(bundle.glob("steps/uninterrupted/1/run-1/*/progress"))
+        ]
         states.append((result["plan"], result["system"], progress))
     assert states[0] == states[1]
     binding = json.loads((passed("lanes/mixed-isa.yaml")[0] / "binding.json").read_bytes())
@@ -96,7 +103,8 @@ def test_both_instruction_sets_yield_the_same_states(passed: Passed):
 def test_one_owner_has_no_samples_and_is_counted(passed: Passed):
     bundle, _ = passed("lanes/diabetes.yaml")
     said = {
-        path.parent.name: json.loads(path.read_bytes()) for path in bundle.glob("steps/uninterrupted/1/run-1/*/stdout")
+        path.parent.name: json.loads(path.read_bytes())
+        for path in bundle.glob("steps/uninterrupted/1/run-1/*/stdout")
     }
     counts = {role: line["samples"] for role, line in said.items()}
     assert sorted(counts) == ["coordinator", "worker1", "worker2", "worker3"]
@@ -113,7 +121,11 @@ def test_the_verdict_is_recomputed_from_the_bundle_alone(passed: Passed, tmp_pat
     shutil.copytree(bundle, moved)
     judgement = judge_bundle(moved)
     assert judgement.differences == ()
-    assert (judgement.verdict, judgement.grade, judgement.agrees) == (result["verdict"], result["grade"], True)
+    assert (judgement.verdict, judgement.grade, judgement.agrees) == (
+        result["verdict"],
+        result["grade"],
+        True,
+    )
 
 
 @pytest.mark.parametrize("lane", EVERY_LANE)
