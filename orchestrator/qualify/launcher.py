@@ -91,13 +91,13 @@ class Launcher:
         """Ends and collects every launch of this attempt that was begun and not collected: nothing goes on alone."""
         for event in self.session.stream.events:
             name = str(event.data.get("launch"))
-            if event.type == "orch.launch.started" and self._about(name).items() <= event.data.items():
-                if not self.ended(name):
-                    launch = Launch.read(self.attempt.folder / name)
-                    for start in launch.starts:
-                        self.session.node(start.role).prevent(self._job(name, start))
-                    self.stop(launch)
-                    self._close(launch, self._inspect(launch), reason)
+            is_ours = event.type == "orch.launch.started" and self._about(name).items() <= event.data.items()
+            if is_ours and not self.ended(name):
+                launch = Launch.read(self.attempt.folder / name)
+                for start in launch.starts:
+                    self.session.node(start.role).prevent(self._job(name, start))
+                self.stop(launch)
+                self._close(launch, self._inspect(launch), reason)
 
     def stop(self, launch: Launch) -> None:
         """Ends our own roles: TERM, a grace, KILL."""

@@ -166,6 +166,11 @@ class Local:
                     raise RemoteError(f"{self.name}: cannot start in {job.folder}: the runner made no folder")
                 time.sleep(_LOOK_S)
 
+    def prevent(self, job: Job) -> None:
+        """Makes the folder that the runner would have to make."""
+        with self._refusals(f"hold back {job.folder}"):
+            (Path(job.folder) / "job").mkdir(parents=True, exist_ok=True)
+
     def inspect(self, job: Job) -> JobState:
         """Reads the job's files, then /proc."""
         folder = Path(job.folder) / "job"
@@ -173,7 +178,7 @@ class Local:
             if (state := self._exited(folder)) is not None:
                 return state
             identity = self._identity(folder)
-            alive = self._runner_alive(job) or (identity is not None and identity.alive)
+            alive = (identity is not None and identity.alive) or self._runner_alive(job)
             # it may have ended between the two looks
             if (state := self._exited(folder)) is not None:
                 return state
