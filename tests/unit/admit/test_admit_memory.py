@@ -7,7 +7,7 @@ from itertools import product
 from pathlib import Path
 
 import pytest
-from declared import VECTOR, pair, planned, star
+from declared import VECTOR, VECTOR_ROWS, pair, planned, star
 
 from orchestrator.admit.memory import WORD, demand
 from orchestrator.build.compile import TARGETS, build_programs
@@ -19,34 +19,36 @@ SLACK = 128 * 1024
 
 
 def wide(folder: Path) -> Planned:
-    """Large in every way that a plan can be: fields, temporaries, initial words, results, statements."""
+    """Every array that a plan sizes is larger than all that is set aside for what it does not."""
     size = 4000
     initial = ", ".join(f"{index / 7!r}" for index in range(size))
-    pieces = [f"p{index}" for index in range(12)]
     return planned(
         folder,
         VECTOR,
         [tuple(float(row + column) for column in range(size + 1)) for row in range(3)],
         {"root": 1, "left": 0, "right": 2},
         parameters=f"{{w: {{size: {size}, initial: [{initial}]}}}}",
-        state=f"{{v: {{size: {size}, initial: 0}}, u: {{size: 40, initial: 1}}}}",
+        state=f"{{v: {{size: {size}, initial: 0}}}}",
         sample=f"{{x: {size}, y: 1}}",
-        contribution=[
-            "e = dot(w, x) - y",
-            "held[i] = e * x[i] / 3",
-            *(
-                f"{piece} = sqrt(e * e + {index}) * (y - {index}) / {index + 1}"
-                for index, piece in enumerate(pieces)
-            ),
-            "g[i] = held[i] + p0 * x[i]",
-        ],
-        update=[
-            "step[i] = 0.9 * v[i] + mean_g[i]",
-            "v[i] = step[i]",
-            "w[i] = w[i] - rate * v[i]",
-            "u[i] = u[i] * 0.5",
-        ],
-        evaluate=[*(f"r{index} = {piece} * e" for index, piece in enumerate(pieces)), "loss = 0.5 * e * e"],
+        contribution=["e = dot(w, x) - y", "held[i] = e * x[i] / 3", "g[i] = held[i] + x[i]"],
+        update=["step[i] = 0.9 * v[i] + mean_g[i]", "v[i] = step[i]", "w[i] = w[i] - rate * v[i]"],
+        evaluate=["loss = 0.5 * e * e"],
+    )
+
+
+def long(folder: Path) -> Planned:
+    """Many statements, results and fields."""
+    names = [f"p{index}" for index in range(12)]
+    terms = [f"{name} = sqrt(e * e + {at}) * (y - {at}) / {at + 1}" for at, name in enumerate(names)]
+    return planned(
+        folder,
+        VECTOR,
+        VECTOR_ROWS,
+        {"root": 2, "worker": 3},
+        state="{" + ", ".join(f"s{name}: {{size: 2, initial: 0}}" for name in names) + "}",
+        contribution=["e = dot(w, x) - y", *terms, "g[i] = e * x[i]"],
+        update=[*(f"s{name}[i] = s{name}[i] / 3 + rate" for name in names), "w[i] = w[i] - rate * mean_g[i]"],
+        evaluate=[*(f"r{name} = {name} * e" for name in names), "loss = 0.5 * e * e"],
     )
 
 
@@ -55,7 +57,9 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("programs")
 
 
-@pytest.mark.parametrize(("of", "target"), [*product([pair, star], TARGETS), (wide, "x86_64-linux")])
+@pytest.mark.parametrize(
+    ("of", "target"), [*product([pair, star], TARGETS), (wide, "x86_64-linux"), (long, "x86_64-linux")]
+)
 def test_a_demand_is_never_less_than_the_program_and_little_more(
     tmp_path: Path, cache: Path, of: Callable[[Path], Planned], target: str
 ) -> None:
