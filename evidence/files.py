@@ -77,7 +77,7 @@ def write_whole(path: Path, data: bytes) -> None:
 
 
 def write_many(files: Mapping[Path, bytes]) -> None:
-    """Make every path hold its data, durably, at the price of one: all are written before the first is synced.
+    """Make every path hold its data, durably, all written before the first is synced.
 
     A crash may leave some with the old content and others with the new, none with a mixture.
 

@@ -81,7 +81,7 @@ def _attempt(session: Session, step: Step, attempt: Attempt) -> str:
         verdict = Verdict.FAIL if isinstance(error, RefusedError) else Verdict.UNKNOWN
         _failed(session, step, str(error), verdict, final=True)
     except OSError:
-        raise  # the bundle itself cannot be written: nothing more can be journalled, and roles have their deadlines
+        raise  # the bundle itself cannot be written: nothing can be journalled, and roles have deadlines
     except Exception as error:  # noqa: BLE001  # a step that crashed is unknown, and what it left is kept
         launcher.abandon(f"crashed: {type(error).__name__}")
         log = attempt.folder / "crash.txt"

@@ -78,7 +78,7 @@ class StepOutcome:
         attempts: how often it was begun.
         reason: why it is not applicable, unknown as a whole, or left out; empty otherwise.
         checks: in order.
-        elapsed_s: from the first attempt's start to the last one's end, as the stream says; 0 if it never ran.
+        elapsed_s: from the first attempt's start to the last one's end, as the stream says; else 0.
     """
 
     name: str

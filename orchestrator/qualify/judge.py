@@ -179,13 +179,15 @@ def _differences(
     before = {step.get("name"): step for step in listed} if isinstance(listed, list) else {}
     if list(before) != [step.name for step in steps]:
         found.append(
-            f"steps: recorded {', '.join(map(str, before))}, recomputed {', '.join(step.name for step in steps)}"
+            f"steps: recorded {', '.join(map(str, before))}, "
+            f"recomputed {', '.join(step.name for step in steps)}"
         )
     for step in steps:
         old, new = before.get(step.name), step.as_json()
         if old != new and old is not None:
             found.append(
-                f"step {step.name}: recorded {old.get('verdict')}, recomputed {new['verdict']}{_first_check(old, new)}"
+                f"step {step.name}: recorded {old.get('verdict')}, "
+                f"recomputed {new['verdict']}{_first_check(old, new)}"
             )
     return found
 

@@ -1,7 +1,7 @@
 """Runs a lane: every step acts and is judged, until one does not pass; then the bundle is sealed.
 
-The stream is the journal. `--resume` reads it: a finished step never runs twice, an open one is taken up where
-its roles still run, else recorded as a failed attempt and begun anew.
+The stream is the journal. `--resume` reads it: a finished step never runs twice, an open one is taken up
+where its roles still run, else recorded as a failed attempt and begun anew.
 """
 
 from __future__ import annotations
@@ -97,7 +97,8 @@ class Outcome:
         """The verdict as people read it; a pass with steps left out says so."""
         if not self.omitted or self.verdict != Verdict.PASS:
             return self.verdict
-        return f"{self.verdict} ({len(STEPS) - len(self.omitted)} of {len(STEPS)}; omitted: {', '.join(self.omitted)})"
+        left = len(STEPS) - len(self.omitted)
+        return f"{self.verdict} ({left} of {len(STEPS)}; omitted: {', '.join(self.omitted)})"
 
 
 def run_lane(options: RunOptions, observer: Observer) -> Outcome:
@@ -111,8 +112,10 @@ def run_lane(options: RunOptions, observer: Observer) -> Outcome:
     try:
         return _run(options, Guarded(observer), opened)
     except OSError as error:
-        message = f"{opened.folder}: cannot go on: {error.strerror or error}; `orch run --resume {opened.folder}` can"
-        raise UndecidedError(message) from error
+        way_out = f"`orch run --resume {opened.folder}` can, when that is mended"
+        raise UndecidedError(
+            f"{opened.folder}: cannot go on: {error.strerror or error}; {way_out}"
+        ) from error
     finally:
         opened.close()
 
@@ -125,17 +128,7 @@ def _run(options: RunOptions, observer: Observer, opened: bundles.Opened) -> Out
             view, sha256_file(bundle / QUALIFICATION), tracking.finish(options.tracker_url, observer, bundle)
         )
     session = _session(options, observer, opened, view)
-    begun = opened.stream.events[0]
-    tracking.begin(
-        options.tracker_url,
-        observer,
-        run_id=session.run_id,
-        lane=session.lane.name,
-        bundle=bundle,
-        plan=session.planned.plan.digest,
-        system=session.planned.plan.system.digest,
-        started=begun.time,
-    )
+    tracking.begin(options.tracker_url, session)
     for event in opened.stream.events if not opened.resumed else ():
         observer.event(event)
     with _signals(session):
@@ -151,7 +144,8 @@ def _open(options: RunOptions) -> bundles.Opened:
         is_built = View(options.resume).attempt(build.NAME) is not None
         if recorded != options.content.digest and not is_built:
             opened.close()
-            message = f"content has changed since this run began (got {options.content.digest}, expected {recorded})"
+            digests = f"(got {options.content.digest}, expected {recorded})"
+            message = f"content has changed since this run began {digests}"
             raise RefusedError([Refusal(Label.FILE_UNREADABLE, message, Where(str(options.content.root)))])
         return opened
     if options.lane is None:

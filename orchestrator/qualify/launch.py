@@ -115,7 +115,7 @@ class Launch:
 
 @dataclass(frozen=True)
 class ProgressLine:
-    """One line of a role's `progress`: version, its state digest, and the loss that its update read, as bits."""
+    """One line of a role's `progress`: version, state digest, and the loss that its update read, as bits."""
 
     version: int
     state: str
@@ -160,7 +160,7 @@ def read_role(folder: Path, role: str) -> RoleRecord:
 
 
 def parse_progress(data: bytes) -> tuple[ProgressLine, ...]:
-    """The whole lines of a progress file; a line cut by a kill is left out, a malformed one becomes version -1."""
+    """The whole lines of a progress file; one cut by a kill is left out, a malformed one is version -1."""
     lines = []
     for line in data.split(b"\n")[:-1]:
         fields = line.decode("ascii", "replace").split(" ")

@@ -29,7 +29,7 @@ def began(view: View, step: str, name: str) -> tuple[Launched | None, tuple[Chec
 
 
 def right_bytes(launched: Launched, expected: Mapping[str, object]) -> tuple[Check, ...]:
-    """The executables are the built programs under the bindings written down, and those say what the step demands.
+    """The executables are the built programs, bound as written down, and that is as the step demands.
 
     Args:
         launched: the launch.
@@ -42,7 +42,8 @@ def right_bytes(launched: Launched, expected: Mapping[str, object]) -> tuple[Che
         made = None if program is None else hashlib.sha256(bind(program, start.binding)).hexdigest()
         if not made == start.executable_sha256 == start.node_sha256:
             differing.append(
-                f"{start.role}: made {made}, written down {start.executable_sha256}, on the node {start.node_sha256}"
+                f"{start.role}: made {made}, written down {start.executable_sha256}, "
+                f"on the node {start.node_sha256}"
             )
     inputs = (
         f"{launched.name}/launch.json",
@@ -95,7 +96,7 @@ def _all_or(problems: list[str], fine: str) -> str:
 def trained(
     launched: Launched, *, epoch: int, first: int, last: int, publish_at: int = 0
 ) -> tuple[Check, ...]:
-    """A training launch against the reference: bytes, end, words on standard output, every update, checkpoints.
+    """A training launch against the reference: bytes, end, standard output, every update, checkpoints.
 
     Args:
         launched: the launch.
@@ -189,7 +190,8 @@ def trajectory(launched: Launched, first: int, last: int) -> Check:
             if (line.version, line.state, line.loss) != (version.number, version.state, bits(loss)):
                 what = "state" if line.loss == bits(loss) else "loss"
                 expected = f"update {version.number}: state {version.state}, loss {number(loss)}"
-                got = f"{role}: update {line.version}: {what} differs: state {line.state}, loss {_loss(line.loss)}"
+                words = f"state {line.state}, loss {_loss(line.loss)}"
+                got = f"{role}: update {line.version}: {what} differs: {words}"
                 return Check(f"{name}-trajectory", Verdict.FAIL, inputs, expected, got)
     longer = [role for role, record in launched.roles.items() if len(record.progress) != last - first + 1]
     got = f"more lines than updates from {', '.join(longer)}" if longer else fine
@@ -204,7 +206,7 @@ def _loss(text: str) -> str:
 
 
 def published(launched: Launched, version: Version, *, epoch: int) -> Check:
-    """The published set is whole, of this system, this run, these owners and this epoch, and holds the reference's words."""
+    """The published set is whole, of this run, its owners and epoch, and holds the reference's words."""
     view, name = launched.view, f"{launched.launch.name}-checkpoint-{version.number}"
     manifest = launched.manifest(version.number)
     fine = f"{_state(version)}, epoch {epoch}"
@@ -250,7 +252,7 @@ def first_difference(
 
 
 def refused(launched: Launched, labels: Mapping[str, str]) -> Check:
-    """Each role ended nonzero of its own will, said exactly its label, printed nothing, and committed nothing."""
+    """Each role ended nonzero of its own will, said exactly its label, printed and committed nothing."""
     problems = []
     for role, label in labels.items():
         record = launched.roles[role]

@@ -40,8 +40,8 @@ class Launcher:
 
         Args:
             launch: what to start.
-            port_is_taken: whether the port is meant to be in use; else a port that is taken loses the attempt,
-                and the next one gets a new port.
+            port_is_taken: whether the port is meant to be in use; else a port that is taken loses the
+                attempt, and the next one gets a new port.
 
         Raises:
             AttemptLostError: it was begun before and its roles cannot be found again, or its port was taken.
@@ -59,7 +59,7 @@ class Launcher:
         return records
 
     def begin(self, launch: Launch) -> Launch:
-        """Uploads, journals, starts. A launch begun by an earlier controller is taken up as it was written."""
+        """Uploads, journals, starts. A launch that was begun before is taken up as it was written."""
         self.session.limits.check()
         folder = self.attempt.folder / launch.name
         if self._journalled("launch.started", launch.name):
@@ -88,7 +88,7 @@ class Launcher:
         return records
 
     def abandon(self, reason: str) -> None:
-        """Ends and collects every launch of this attempt that was begun and not collected: nothing goes on alone."""
+        """Ends and collects every launch that was begun and not collected: nothing goes on alone."""
         for event in self.session.stream.events:
             name = str(event.data.get("launch"))
             is_ours = event.type == "orch.launch.started" and self._about(name).items() <= event.data.items()
@@ -188,7 +188,7 @@ class Launcher:
         self.session.emit("launch.reattached", self.attempt.step, self._about(launch.name, pids=pids))
 
     def _wait(self, launch: Launch) -> dict[str, JobState]:
-        """Polls until every role has ended. One that outlives the others' end by its own deadlines is stopped."""
+        """Polls until every role has ended. One that outlives the others' end by its deadlines is stopped."""
         seen: set[str] = set()
         published: set[int] = set()
         first_end: float | None = None
@@ -197,7 +197,7 @@ class Launcher:
         )
         last_report = 0.0
         longest = max(self._job(launch.name, start).deadline_s for start in launch.starts)
-        # the runner on the node ends a role at its deadline; this is for a runner that never began, or was killed
+        # the runner on the node ends a role at its deadline; this is for a runner that was killed
         given_up = time.monotonic() + longest + patience
         while True:
             states = self._inspect(launch)
@@ -290,7 +290,7 @@ class Launcher:
 
 
 def checkpoint_files(bundle: Path, launch: Path, roles: Iterable[str], version: int) -> dict[str, str]:
-    """The collected set of a version: name under `restore/` -> bundle file; empty if it was not published whole."""
+    """The collected set of a version: name under `restore/` -> bundle file; empty if it is not whole."""
     folders = [launch / role / "checkpoint" for role in roles]
     manifest = next(
         (

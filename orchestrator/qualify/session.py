@@ -27,7 +27,7 @@ LISTEN_PORTS = range(20000, 32768)
 
 
 class AttemptLostError(Exception):
-    """This attempt cannot go on (its roles are gone, a port was taken): it is recorded, and the step begins anew."""
+    """This attempt cannot go on (its roles are gone, a port was taken): the step begins anew."""
 
 
 class StopLaneError(Exception):
@@ -54,7 +54,7 @@ class Observer(Protocol):
 
 
 class Guarded:
-    """An observer around an observer: one that cannot be written to any more falls silent, and the lane goes on."""
+    """An observer around one: if that cannot be written to any more, it falls silent and the lane goes on."""
 
     def __init__(self, observer: Observer) -> None:
         self._observer: Observer | None = observer
@@ -191,6 +191,7 @@ class Session:
         free = [port for port in LISTEN_PORTS if port not in taken and port not in ephemeral]
         if not free:
             raise RemoteError(
-                f"{node.name}: no free port (got 0 of {len(LISTEN_PORTS)} in {LISTEN_PORTS.start}-{LISTEN_PORTS.stop - 1}, expected 1)"
+                f"{node.name}: no port is free (got 0 of {len(LISTEN_PORTS)}"
+                f" from {LISTEN_PORTS.start} on, expected 1)"
             )
         return random.choice(free)  # noqa: S311  # spreads runs over ports; nothing secret depends on it

@@ -1,4 +1,4 @@
-"""The alterations that refusal controls make. Each writes the altered file into the bundle, beside its launch.
+"""The alterations that refusal controls make, each written into the bundle beside its launch.
 
 All are deterministic: a control that is begun again places the same bytes.
 """

@@ -7,20 +7,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from orchestrator.qualify.session import Observer
+from orchestrator.qualify.session import Observer, Session
 
 
-def begin(
-    url: str | None,
-    observer: Observer,
-    *,
-    run_id: str,
-    lane: str,
-    bundle: Path,
-    plan: str,
-    system: str,
-    started: str,
-) -> None:
+def begin(url: str | None, session: Session) -> None:
     """Notes that a run goes on; a complaint goes to the observer."""
     if url is None:
         return
@@ -28,11 +18,20 @@ def begin(
     from tracker.record import begin_run
     from tracker.store import open_store
 
+    plan = session.planned.plan
     try:
-        store = open_store(url)
-        begin_run(store, run_id=run_id, lane=lane, bundle=bundle, plan=plan, system=system, started=started)
+        begin_run(
+            open_store(url),
+            run_id=session.run_id,
+            lane=session.lane.name,
+            bundle=session.bundle,
+            plan=plan.digest,
+            system=plan.system.digest,
+            started=session.stream.events[0].time,
+        )
     except TrackerError as error:
-        observer.note(f"tracker: {error}; the run goes on, `tracker ingest {bundle}` can record it later")
+        way_out = f"the run goes on, and `tracker ingest {session.bundle}` can record it later"
+        session.observer.note(f"tracker: {error}; {way_out}")
 
 
 def finish(url: str | None, observer: Observer, bundle: Path) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from evidence.files import write_whole
 from orchestrator.build.compile import build_programs
 from orchestrator.build.elf import verify
 from orchestrator.plan.derive import Planned, other_plan
-from orchestrator.qualify.checks import Check, Verdict, equal
+from orchestrator.qualify.checks import Check, equal
 from orchestrator.qualify.launch import OTHER, OWN
 from orchestrator.qualify.launcher import Launcher
 from orchestrator.qualify.session import Session
@@ -78,18 +78,19 @@ def judge(view: View) -> tuple[Check, ...]:
             file = f"{PROGRAM_FOLDERS[which]}/{name}.elf"
             label = f"{name}-program" if which == OWN else f"{name}-control-program"
             recorded_sha256 = listing.get(file, {}).get("sha256")
-            checks.append(_program(view, label, f"{folder}/{file}", planned, name, recorded_sha256))
+            fine = f"static {planned.targets[name]} program of plan {planned.plan.digest[:16]}"
+            got = _faults(view.bytes(f"{folder}/{file}"), planned, name, recorded_sha256)
+            checks.append(equal(label, (f"{folder}/{file}", f"{folder}/programs.json"), fine, got or fine))
     return tuple(checks)
 
 
-def _program(view: View, label: str, name: str, planned: Planned, role: str, recorded: object) -> Check:
-    data = view.bytes(name)
-    fine = f"static {planned.targets[role]} program of plan {planned.plan.digest[:16]}"
+def _faults(data: bytes | None, planned: Planned, role: str, recorded: object) -> str:
+    """What is wrong with a program's file; empty if nothing is."""
     if data is None:
-        return Check(label, Verdict.UNKNOWN, (name,), fine, "nothing")
+        return "nothing"
     problems = [
         str(problem) for problem in verify(data, target=planned.targets[role], plan=planned.plan.digest)
     ]
     if hashlib.sha256(data).hexdigest() != recorded:
         problems.append(f"its digest is not the one recorded at the build (expected {recorded})")
-    return equal(label, (name,), fine, "; ".join(problems) or fine)
+    return "; ".join(problems)

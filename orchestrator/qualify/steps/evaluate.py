@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from orchestrator.errors import Label
 from orchestrator.qualify.checks import Check
-from orchestrator.qualify.compose import compose
+from orchestrator.qualify.compose import Wanted, compose
 from orchestrator.qualify.launch_checks import began, ended_well, refused, right_bytes, said
 from orchestrator.qualify.launcher import Launcher
 from orchestrator.qualify.steps import split
@@ -23,9 +23,13 @@ def act(launcher: Launcher) -> None:
     session = launcher.session
     restore = split.last_checkpoint(launcher)
     updates = session.lane.updates
-    launcher.run(compose(session, FRESH, epoch=EPOCH, target=updates, mode="evaluate", restore=restore))
+    launcher.run(
+        compose(session, Wanted(FRESH, epoch=EPOCH, target=updates, mode="evaluate", restore=restore))
+    )
     altered = flip_shard_byte(session.bundle, restore, launcher.attempt.folder / CORRUPTED)
-    launcher.run(compose(session, CORRUPTED, epoch=EPOCH, target=updates, mode="evaluate", restore=altered))
+    launcher.run(
+        compose(session, Wanted(CORRUPTED, epoch=EPOCH, target=updates, mode="evaluate", restore=altered))
+    )
 
 
 def judge(view: View) -> tuple[Check, ...]:

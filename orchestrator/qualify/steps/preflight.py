@@ -134,7 +134,8 @@ def judge(view: View) -> tuple[Check, ...]:
 def _probe_said(node: Mapping[str, Any]) -> str:
     if node["probe_exit"] == 0:
         return "exit 0 from a probe in the run's folder"
-    return f"{Label.REMOTE_ROOT}: exit {node['probe_exit']} from a probe in the run's folder (is it mounted noexec?)"
+    got = f"exit {node['probe_exit']} from a probe in the run's folder"
+    return f"{Label.REMOTE_ROOT}: {got} (is it mounted noexec?)"
 
 
 def _instruction_set(view: View, file: str, role: str, node: Mapping[str, Any]) -> Check:

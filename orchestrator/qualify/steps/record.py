@@ -1,4 +1,4 @@
-"""Record: what is left on the nodes is looked at, and our own folder there removed; then the bundle is sealed.
+"""Record: what is left on the nodes is looked at, and our own folder there removed; then comes the seal.
 
 Sealing itself follows when this step has been judged: a seal covers the verdict.
 """

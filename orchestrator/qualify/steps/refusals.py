@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from orchestrator.plan.derive import other_plan
 from orchestrator.qualify.checks import Check
-from orchestrator.qualify.compose import compose
+from orchestrator.qualify.compose import Wanted, compose
 from orchestrator.qualify.controls import (
     BASE,
     CHUNK,
@@ -44,12 +44,14 @@ def act(launcher: Launcher) -> None:
     """The base run, then every control."""
     session = launcher.session
     roles = session.role_names
-    launcher.run(compose(session, BASE, epoch=1, target=1))
+    launcher.run(compose(session, Wanted(BASE, epoch=1, target=1)))
     base = checkpoint_files(session.bundle, launcher.attempt.folder / BASE, roles, 1)
     if not base:
         return  # the judge will say what the base run did instead; there is nothing to tamper with
     if len(roles) > 1:
-        launcher.run(compose(session, FRAME_IDENTITY.name, epoch=1, target=1, programs={roles[-1]: OTHER}))
+        launcher.run(
+            compose(session, Wanted(FRAME_IDENTITY.name, epoch=1, target=1, programs={roles[-1]: OTHER}))
+        )
     folder = launcher.attempt.folder
     restores = {
         CHUNK: flip_shard_byte(session.bundle, base, folder / CHUNK.name),
@@ -59,11 +61,11 @@ def act(launcher: Launcher) -> None:
         ),
     }
     for control, restore in restores.items():
-        launcher.run(compose(session, control.name, epoch=2, target=2, restore=restore))
+        launcher.run(compose(session, Wanted(control.name, epoch=2, target=2, restore=restore)))
     samples = alter_samples(
         session.bundle, folder / DATA.name, {role: session.samples(role) for role in roles}
     )
-    launcher.run(compose(session, DATA.name, epoch=1, target=1, samples=samples))
+    launcher.run(compose(session, Wanted(DATA.name, epoch=1, target=1, samples=samples)))
     if len(roles) > 1:
         _port_in_use(launcher, roles[0])
 
@@ -71,12 +73,12 @@ def act(launcher: Launcher) -> None:
 def _port_in_use(launcher: Launcher, root: str) -> None:
     """A first root holds the port, waiting for peers that never come, while a second one is started on it."""
     session = launcher.session
-    holder = launcher.begin(compose(session, HOLDER, epoch=1, target=1, roles=(root,)))
+    holder = launcher.begin(compose(session, Wanted(HOLDER, epoch=1, target=1, roles=(root,))))
     if not launcher.ended(PORT.name):
         if not launcher.listening(holder, root):
             raise AttemptLostError("the port's holder ended before the control began")
         port = holder.starts[0].binding.port
-        contender = compose(session, PORT.name, epoch=1, target=1, roles=(root,), port=port)
+        contender = compose(session, Wanted(PORT.name, epoch=1, target=1, roles=(root,), port=port))
         launcher.run(contender, port_is_taken=True)
         if not launcher.running(holder):
             raise AttemptLostError("the port's holder ended while the control ran")

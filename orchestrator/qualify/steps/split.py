@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from orchestrator.qualify.checks import Check, equal
-from orchestrator.qualify.compose import compose
+from orchestrator.qualify.compose import Wanted, compose
 from orchestrator.qualify.launch_checks import began, trained
 from orchestrator.qualify.launcher import Launcher, checkpoint_files
 from orchestrator.qualify.session import AttemptLostError
@@ -20,13 +20,13 @@ def act(launcher: Launcher) -> None:
     """Two launches; the second is given the first one's checkpoint on every node."""
     session = launcher.session
     lane = session.lane
-    launcher.run(compose(session, PARTS[0], epoch=1, target=lane.split))
+    launcher.run(compose(session, Wanted(PARTS[0], epoch=1, target=lane.split)))
     folder = launcher.attempt.folder / PARTS[0]
     restore = checkpoint_files(session.bundle, folder, session.role_names, lane.split)
     if not restore:
         # the judge will say what the first part did instead; there is nothing to resume from
         return
-    launcher.run(compose(session, PARTS[1], epoch=2, target=lane.updates, restore=restore))
+    launcher.run(compose(session, Wanted(PARTS[1], epoch=2, target=lane.updates, restore=restore)))
 
 
 def judge(view: View) -> tuple[Check, ...]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from orchestrator.oracle.checkpoint import CheckpointError
 from orchestrator.qualify.checks import Check, Verdict
-from orchestrator.qualify.compose import compose
+from orchestrator.qualify.compose import Wanted, compose
 from orchestrator.qualify.launch_checks import began, first_difference, trained
 from orchestrator.qualify.launcher import Launcher
 from orchestrator.qualify.view import Launched, View
@@ -28,7 +28,9 @@ def act(launcher: Launcher) -> None:
     """Two launches, one after the other."""
     lane = launcher.session.lane
     for name in RUNS:
-        launch = compose(launcher.session, name, epoch=EPOCH, target=lane.updates, publish_at=lane.split)
+        launch = compose(
+            launcher.session, Wanted(name, epoch=EPOCH, target=lane.updates, publish_at=lane.split)
+        )
         records = launcher.run(launch)
         if any(record.exit != 0 for record in records.values()):
             return  # the judge will say how it ended; a second run would only cost time
@@ -55,7 +57,10 @@ def _deterministic(first: Launched, second: Launched, versions: tuple[int, ...])
     for role in first.roles:
         for left, right in zip(first.roles[role].progress, second.roles[role].progress, strict=False):
             if left != right:
-                got = f"not deterministic: {role} at update {left.version}: {left.state} / {left.loss} and {right.state} / {right.loss}"
+                got = (
+                    f"not deterministic: {role} at update {left.version}:"
+                    f" state {left.state} and {right.state}, loss {left.loss} and {right.loss}"
+                )
                 return Check(name, Verdict.FAIL, progress, fine, got + _first_word(first, second, versions))
     return Check(name, Verdict.PASS, progress, fine, fine)
 
@@ -68,5 +73,6 @@ def _first_word(first: Launched, second: Launched, versions: tuple[int, ...]) ->
             continue
         difference = first_difference(first.view.planned.plan.system, left.words, right.words)
         if difference:
-            return f"; first word that differs at version {version}: {difference[0]} = {difference[1]} and {difference[2]}"
+            name, one, other = difference
+            return f"; first word that differs at version {version}: {name} = {one} and {other}"
     return ""

@@ -19,7 +19,7 @@ ORCH = (sys.executable, "-c", "import sys; from orchestrator.cli.main import mai
 
 @dataclass(frozen=True)
 class Workshop:
-    """A working folder with a temp folder and compiler cache of its own, so that nothing is shared but the cache."""
+    """A working folder with a temporary folder of its own; nothing is shared but the compiler's cache."""
 
     folder: Path
     cache: Path
@@ -62,10 +62,10 @@ class Workshop:
     def strays(self) -> list[str]:
         """Processes whose working folder lies in this workshop: every role's and runner's does."""
         found = []
-        for pid in filter(str.isdecimal, os.listdir("/proc")):
+        for process in Path("/proc").glob("[0-9]*"):
             try:
-                if Path(os.readlink(f"/proc/{pid}/cwd")).is_relative_to(self.folder / "tmp"):
-                    found.append(Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode())
+                if (process / "cwd").readlink().is_relative_to(self.folder / "tmp"):
+                    found.append((process / "cmdline").read_bytes().replace(b"\0", b" ").decode())
             except OSError:
                 continue
         return found

@@ -1,4 +1,4 @@
-"""A lane that is ended from outside: by a person, by its limits, by a tracker or disk that cannot be written."""
+"""A lane ended from outside: by a person, by its limits, by a machine that lacks what it needs."""
 
 from __future__ import annotations
 

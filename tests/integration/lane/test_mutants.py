@@ -11,7 +11,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
 from conftest import Workshop
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -60,7 +59,10 @@ def test_the_unweighted_mean_is_refused_at_update_1(workshop: Workshop):
 
     result = mutate(workshop, "native/learner.c", average_the_owners)
     bundle = Path(result["bundle"])
-    assert [path.read_text() for path in sorted(bundle.glob("steps/refusals/1/base/*/exit"))] == ["0\n", "0\n"]
+    assert [path.read_text() for path in sorted(bundle.glob("steps/refusals/1/base/*/exit"))] == [
+        "0\n",
+        "0\n",
+    ]
     checks = {check["name"]: check for step, check in failed(result) if step == "refusals"}
     assert "w[0] = 0.5 = 1/2 (3fe0000000000000) at update 1" in checks["base-checkpoint-1"]["expected"]
     assert "w[0] = 0.5625 = 9/16 (3fe2000000000000)" in checks["base-checkpoint-1"]["got"]
@@ -80,14 +82,20 @@ def test_a_program_that_is_not_deterministic_is_called_so(workshop: Workshop):
     result = mutate(workshop, "native/rounds.c", add_the_clock)
     step, check = failed(result)[0]
     assert (step, check["name"]) == ("uninterrupted", "deterministic")
-    assert re.search(r"not deterministic: coordinator at update 2: .*; first word that differs at version 3: w\[0\] = ", check["got"])
+    assert re.search(
+        r"not deterministic: coordinator at update 2: .*; first word that differs at version 3: w\[0\] = ",
+        check["got"],
+    )
 
 
 def test_a_resume_that_forgets_is_refused_by_the_split_step(workshop: Workshop):
     """Deterministic, but what it goes on from is not quite what was restored."""
 
     def forget(text: str) -> str:
-        return text.replace("rounds_train(&binding, start, total);", "{ if (start) learner_forget(); rounds_train(&binding, start, total); }")
+        return text.replace(
+            "rounds_train(&binding, start, total);",
+            "{ if (start) learner_forget(); rounds_train(&binding, start, total); }",
+        )
 
     target = content(workshop, "native/main.c", forget)
     for name, more in (
@@ -116,7 +124,11 @@ def test_contributions_added_in_another_order_are_refused(workshop: Workshop):
         )
 
     code, result = workshop.run(
-        "lanes/diabetes.yaml", "--content", content(workshop, "native/rounds.c", backwards), "--db", "t.sqlite3"
+        "lanes/diabetes.yaml",
+        "--content",
+        content(workshop, "native/rounds.c", backwards),
+        "--db",
+        "t.sqlite3",
     )
     assert (code, result["verdict"]) == (1, "fail")
     assert "deterministic" not in {check["name"] for _, check in failed(result)}

@@ -1,4 +1,4 @@
-"""Role processes killed or stopped in the middle of a lane: the step fails by label, and no process is left."""
+"""Roles killed or stopped in the middle of a lane: the step fails by label, and no process is left."""
 
 from __future__ import annotations
 
