@@ -8,7 +8,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from conftest import Workshop, events
+from lane_workshop import Workshop, events
 
 from evidence.stream import read
 from evidence.verify import verify

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
 import time
 from pathlib import Path
 
 import pytest
-from conftest import Workshop, events
+from lane_workshop import ORCH, Workshop, events
 
 from evidence.verify import verify
 from orchestrator.qualify.judge import judge_bundle
@@ -118,10 +119,6 @@ def test_a_missing_emulator_is_refused_with_the_name_of_its_package(workshop: Wo
         found = next(Path(folder) / name for folder in ("/bin", "/usr/bin") if (Path(folder) / name).exists())
         (tools / name).symlink_to(found)
     environment = {**workshop.environment, "PATH": str(tools)}
-    import subprocess
-
-    from conftest import ORCH
-
     done = subprocess.run(
         [*ORCH, "run", "lanes/mixed-isa.yaml", "--json", "--db", "t.sqlite3"],
         cwd=workshop.folder,

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from conftest import Workshop
+from lane_workshop import Workshop
 
 ROOT = Path(__file__).resolve().parents[3]
 

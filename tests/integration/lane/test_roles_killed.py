@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
-from conftest import Workshop, events
+from lane_workshop import Workshop, events
 
 from evidence.verify import verify
 
