@@ -1,4 +1,4 @@
-"""A place where lanes run for real on this machine, by the `orch` command, and what they leave is looked at."""
+"""A place where lanes run for real on this machine, by the `orch` command; what they leave is looked at."""
 
 from __future__ import annotations
 
