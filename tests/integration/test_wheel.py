@@ -98,3 +98,21 @@ def test_a_project_of_ones_own_works_at_once(site: Path, tmp_path: Path):
     ):
         done = run(site, mine, command, *arguments)
         assert done.returncode == 0, done.stderr
+
+
+def test_a_lane_runs_and_its_bundle_is_judged_elsewhere(site: Path, tmp_path: Path):
+    """The bundle is moved to a folder of its own: the judge has it and the wheel, and nothing else."""
+    here, elsewhere = tmp_path / "here", tmp_path / "elsewhere"
+    here.mkdir()
+    elsewhere.mkdir()
+    ran = run(site, here, "orch", "run", "lanes/samples.yaml", "--json")
+    assert ran.returncode == 0, ran.stderr
+    result = json.loads(ran.stdout)
+    Path(result["bundle"]).rename(elsewhere / "bundle")
+    judged = run(site, elsewhere, "orch", "judge", "bundle", "--json")
+    assert judged.returncode == 0, judged.stderr
+    again = json.loads(judged.stdout)
+    assert (again["verdict"], again["grade"], again["agrees"]) == ("pass", "host", True)
+    assert (
+        run(site, elsewhere, "orch", "evidence", "verify", "bundle", "--seal", result["seal"]).returncode == 0
+    )
