@@ -1,37 +1,71 @@
 """Runs a system's typed statements in Python binary64, in the declared order.
 
-Python's float is IEEE 754 binary64 and each of its operators rounds once, so the bits equal a correct
-realization's. Sums are written as loops: the built-in `sum` compensates from Python 3.12 on. Where Python
-raises (division by zero, square root of a negative) the IEEE result is given instead.
+A word is one value, or a *column*: its value in each of many samples. Samples never meet in a statement, so
+an operation may run down whole columns before the next one begins: within every sample the order stays the
+declared one. Python's float is IEEE 754 binary64 and each of its operators rounds once, so the bits equal a
+correct realization's. Sums are reductions from the left: the built-in `sum` compensates from Python 3.12 on.
+Where Python raises (division by zero, square root of a negative) the IEEE result is given instead.
 """
 
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import reduce
+from typing import Generic, TypeVar
 
 from orchestrator.plan import tree
 
-Value = Callable[[int], float]
+Word = TypeVar("Word")
+Column = list[float]
+Store = dict[str, list[Word]]
 Step = Callable[[], None]
-Store = dict[str, list[float]]
+Value = Callable[[int], Word]
 
 
-def compile_statements(statements: Iterable[tree.Assignment], store: Store) -> tuple[Step, ...]:
+@dataclass(frozen=True)
+class Words(Generic[Word]):
+    """What a word is.
+
+    Attributes:
+        constant: the word that a number is.
+        each: an operation on values -> the same operation on words. It gives a new word and changes none.
+    """
+
+    constant: Callable[[float], Word]
+    each: Callable[[Callable[..., float]], Callable[..., Word]]
+
+
+SINGLE: Words[float] = Words(lambda number: number, lambda operation: operation)
+
+
+def columns(samples: int) -> Words[Column]:
+    """Words of this many samples."""
+    return Words(
+        lambda number: [number] * samples, lambda operation: lambda *words: list(map(operation, *words))
+    )
+
+
+def compile_statements(
+    statements: Iterable[tree.Assignment], store: Store[Word], words: Words[Word]
+) -> tuple[Step, ...]:
     """One callable per statement, reading and writing the lists of `store` in place.
 
     Args:
         statements: the program, in order.
         store: name -> words; locals that the statements assign are added to it.
+        words: what those are.
     """
     steps = []
     for statement in statements:
-        store.setdefault(statement.target, [0.0] * statement.size)
-        steps.append(_step(store[statement.target], statement.size, _value(statement.value, store)))
+        target = store.setdefault(statement.target, [words.constant(0.0)] * statement.size)
+        steps.append(_step(target, statement.size, _value(statement.value, store, words)))
     return tuple(steps)
 
 
-def _step(target: list[float], size: int, value: Value) -> Step:
+def _step(target: list[Word], size: int, value: Value[Word]) -> Step:
     def run() -> None:
         for i in range(size):
             target[i] = value(i)
@@ -40,61 +74,47 @@ def _step(target: list[float], size: int, value: Value) -> Step:
 
 
 def _value(  # noqa: PLR0911  # one line for each kind of node
-    node: tree.Expression, store: Mapping[str, list[float]]
-) -> Value:
+    node: tree.Expression, store: Mapping[str, list[Word]], words: Words[Word]
+) -> Value[Word]:
     match node:
         case tree.Number(number):
-            return lambda _i: number
+            constant = words.constant(number)
+            return lambda _i: constant
         case tree.Word(name, None):
             return store[name].__getitem__
         case tree.Word(name, int(index)):
-            words = store[name]
-            return lambda _i: words[index]
+            field = store[name]
+            return lambda _i: field[index]
         case tree.Negate(operand):
-            inner = _value(operand, store)
-            return lambda i: -inner(i)
+            return _unary(words.each(operator.neg), _value(operand, store, words))
         case tree.SquareRoot(operand):
-            inner = _value(operand, store)
-            return lambda i: _square_root(inner(i))
-        case tree.Binary(operator, left, right):
-            return _binary(operator, _value(left, store), _value(right, store))
-        case tree.Dot(left_name, right_name, size):
-            return _dot(store[left_name], store[right_name], size)
-        case tree.Sum(name, size):
-            return _sum(store[name], size)
+            return _unary(words.each(_square_root), _value(operand, store, words))
+        case tree.Binary(sign, left, right):
+            operation = words.each(_OPERATIONS[sign])
+            return _binary(operation, _value(left, store, words), _value(right, store, words))
+        case tree.Dot(left_name, right_name, _):
+            return _dot(words, store[left_name], store[right_name])
+        case tree.Sum(name, _):
+            return _sum(words, store[name])
     raise AssertionError(node)
 
 
-def _binary(operator: tree.Operator, left: Value, right: Value) -> Value:
-    match operator:
-        case "+":
-            return lambda i: left(i) + right(i)
-        case "-":
-            return lambda i: left(i) - right(i)
-        case "*":
-            return lambda i: left(i) * right(i)
-        case "/":
-            return lambda i: divide(left(i), right(i))
+def _unary(operation: Callable[..., Word], inner: Value[Word]) -> Value[Word]:
+    return lambda i: operation(inner(i))
 
 
-def _dot(left: list[float], right: list[float], size: int) -> Value:
-    def value(_i: int) -> float:
-        total = left[0] * right[0]
-        for j in range(1, size):
-            total = total + left[j] * right[j]
-        return total
-
-    return value
+def _binary(operation: Callable[..., Word], left: Value[Word], right: Value[Word]) -> Value[Word]:
+    return lambda i: operation(left(i), right(i))
 
 
-def _sum(words: list[float], size: int) -> Value:
-    def value(_i: int) -> float:
-        total = words[0]
-        for j in range(1, size):
-            total = total + words[j]
-        return total
+def _dot(words: Words[Word], left: list[Word], right: list[Word]) -> Value[Word]:
+    add, multiply = words.each(operator.add), words.each(operator.mul)
+    return lambda _i: reduce(add, map(multiply, left, right))
 
-    return value
+
+def _sum(words: Words[Word], field: list[Word]) -> Value[Word]:
+    add = words.each(operator.add)
+    return lambda _i: reduce(add, field)
 
 
 def divide(left: float, right: float) -> float:
@@ -108,3 +128,11 @@ def divide(left: float, right: float) -> float:
 
 def _square_root(value: float) -> float:
     return math.sqrt(value) if value >= 0.0 or math.isnan(value) else math.nan
+
+
+_OPERATIONS: Mapping[tree.Operator, Callable[[float, float], float]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": divide,
+}

@@ -10,13 +10,16 @@ from __future__ import annotations
 
 import hashlib
 import math
+import operator
 import struct
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from itertools import islice
 
-from orchestrator.oracle.arithmetic import Store, compile_statements, divide
-from orchestrator.plan.model import Plan, Role
+from orchestrator.oracle.arithmetic import SINGLE, Store, Word, Words, columns, compile_statements, divide
+from orchestrator.plan.model import Field, Plan
 
 
 class NonFiniteError(Exception):
@@ -74,16 +77,23 @@ class Reference:
     def __init__(self, plan: Plan, words: array[float]) -> None:
         self._plan = plan
         system = plan.system
-        width = system.sample_words
-        self._rows = [words[row * width : (row + 1) * width].tolist() for row in range(system.rows)]
-        self._inner: Store = {
-            field.name: [0.0] * field.size for field in (*system.parameters, *system.sample)
-        }
-        self._sample_program = compile_statements(system.contribution + system.evaluate, self._inner)
-        self._outer: Store = {field.name: [0.0] * field.size for field in system.state_fields}
-        self._outer |= {f"mean_{field.name}": [0.0] * field.size for field in system.contributions}
+        # the samples of all owners at once: to the per-sample program it is nothing who owns one
+        samples = columns(system.rows)
+        self._constant = samples.constant
+        self._inner = _store(system.parameters + system.sample, samples)
+        _place(
+            self._inner,
+            system.sample,
+            (words[at :: system.sample_words].tolist() for at in range(system.sample_words)),
+        )
+        self._sample_program = compile_statements(system.contribution + system.evaluate, self._inner, samples)
+        self._terms = [self._inner[field.name] for field in system.contributions]
+        self._terms += [self._inner[name] for name in system.results]
+        means = tuple(Field(f"mean_{field.name}", field.size) for field in system.contributions)
+        self._read = system.state_fields + means
+        self._outer = _store(self._read, SINGLE)
         self._outer["rate"] = [system.rate]
-        self._update_program = compile_statements(system.update, self._outer)
+        self._update_program = compile_statements(system.update, self._outer, SINGLE)
 
     def initial(self) -> Version:
         """Version 0."""
@@ -113,52 +123,36 @@ class Reference:
         total = self._total(version, version.number)
         return self._results(total)
 
-    def contribution(self, role: Role, version: Version) -> list[float]:
-        """What one owner adds to a round: contributions, results, mass, from +0.0 in sample order."""
+    def contributions(self, version: Version) -> Iterator[list[float]]:
+        """What each owner adds to a round, in role order: contributions, results, mass.
+
+        Each word is summed from +0.0 in sample order.
+        """
         system = self._plan.system
-        self._load(self._inner, version, parameters_only=True)
-        sources = [self._inner[field.name] for field in system.contributions] + [
-            self._inner[name] for name in system.results
-        ]
-        sums = [0.0] * (system.combined_words - 1)
-        for row in self._rows[role.first_sample : role.first_sample + role.samples]:
-            at = 0
-            for field in system.sample:
-                self._inner[field.name][:] = row[at : at + field.size]
-                at += field.size
-            for step in self._sample_program:
-                step()
-            at = 0
-            for words in sources:
-                for word in words:
-                    sums[at] = sums[at] + word
-                    at += 1
-        return [*sums, float(role.samples)]
+        _place(self._inner, system.parameters, map(self._constant, version.words))
+        for step in self._sample_program:
+            step()
+        for role in self._plan.roles:
+            own = slice(role.first_sample, role.first_sample + role.samples)
+            sums = [reduce(operator.add, word[own], 0.0) for term in self._terms for word in term]
+            yield [*sums, float(role.samples)]
 
     def _advance(self, version: Version) -> Version:
         number = version.number + 1
+        system = self._plan.system
         total = self._total(version, number)
-        mass = total[-1]
-        self._load(self._outer, version, parameters_only=False)
-        at = 0
-        for field in self._plan.system.contributions:
-            self._outer[f"mean_{field.name}"][:] = [
-                divide(word, mass) for word in total[at : at + field.size]
-            ]
-            at += field.size
+        means = (divide(word, total[-1]) for word in total)
+        _place(self._outer, self._read, (*version.words, *means))
         for step in self._update_program:
             step()
-        words = tuple(word for field in self._plan.system.state_fields for word in self._outer[field.name])
-        if not all(math.isfinite(word) for word in words):
+        words = tuple(word for field in system.state_fields for word in self._outer[field.name])
+        if not all(map(math.isfinite, words)):
             raise NonFiniteError(number, "the new state")
         return Version(number, words, self._results(total))
 
     def _total(self, version: Version, number: int) -> list[float]:
-        total: list[float] | None = None
-        for role in self._plan.roles:
-            own = self.contribution(role, version)
-            total = own if total is None else [left + right for left, right in zip(total, own, strict=True)]
-        if total is None or not all(math.isfinite(word) for word in total):
+        total = reduce(_combined, self.contributions(version))
+        if not all(map(math.isfinite, total)):
             raise NonFiniteError(number, "the combined total")
         return total
 
@@ -166,9 +160,17 @@ class Reference:
         names = self._plan.system.results
         return dict(zip(names, total[-1 - len(names) : -1], strict=True))
 
-    def _load(self, store: Store, version: Version, *, parameters_only: bool) -> None:
-        system = self._plan.system
-        at = 0
-        for field in system.parameters if parameters_only else system.state_fields:
-            store[field.name][:] = version.words[at : at + field.size]
-            at += field.size
+
+def _combined(left: list[float], right: list[float]) -> list[float]:
+    return list(map(operator.add, left, right))
+
+
+def _store(fields: Iterable[Field], words: Words[Word]) -> Store[Word]:
+    return {field.name: [words.constant(0.0)] * field.size for field in fields}
+
+
+def _place(store: Store[Word], fields: Iterable[Field], words: Iterable[Word]) -> None:
+    """Gives the fields these words, in order; those past the last field are left."""
+    following = iter(words)
+    for field in fields:
+        store[field.name][:] = islice(following, field.size)

@@ -9,7 +9,7 @@ from exact import bits, run
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.oracle.arithmetic import compile_statements
+from orchestrator.oracle.arithmetic import SINGLE, Column, columns, compile_statements
 from orchestrator.plan.grammar import MAX_DEPTH, parse
 from orchestrator.plan.shapes import Scope, shape
 from orchestrator.plan.tree import Assignment, Binary, Dot, Expression, Negate, Number, SquareRoot, Sum, Word
@@ -56,7 +56,7 @@ vectors = st.lists(finite, min_size=SIZE, max_size=SIZE)
 def both(statements: tuple[Assignment, ...], **names: list[float]) -> tuple[list[str], list[str]]:
     """What the oracle and the exact computation make of a program, as bits."""
     ours = {name: list(words) for name, words in names.items()}
-    for step in compile_statements(statements, ours):
+    for step in compile_statements(statements, ours, SINGLE):
         step()
     exact = {name: list(words) for name, words in names.items()}
     run(statements, exact)
@@ -64,6 +64,15 @@ def both(statements: tuple[Assignment, ...], **names: list[float]) -> tuple[list
     return (
         [bits(word) for name in ours for word in ours[name]],
         [bits(word) for name in ours for word in exact[name]],
+    )
+
+
+def program_of(first: Expression, second: Expression) -> tuple[Assignment, ...]:
+    """The second statement reads, word by word, what it writes, and whole what the first has written."""
+    return (
+        Assignment("b", SIZE, first, local=False),
+        Assignment("a", SIZE, Binary("-", Word("a", None), second), local=False),
+        Assignment("c", SIZE, Word("a", None), local=True),
     )
 
 
@@ -84,13 +93,27 @@ def test_a_square_root_is_rounded_once(value: float) -> None:
 def test_programs_agree_to_the_last_bit(
     first: Expression, second: Expression, a: list[float], b: list[float]
 ) -> None:
-    """The second statement reads, word by word, what it writes, and whole what the first has written."""
-    program = (
-        Assignment("b", SIZE, first, local=False),
-        Assignment("a", SIZE, Binary("-", Word("a", None), second), local=False),
-    )
-    ours, exact = both(program, a=a, b=b)
+    ours, exact = both(program_of(first, second), a=a, b=b)
     assert ours == exact
+
+
+@given(trees, trees, st.lists(st.tuples(vectors, vectors), max_size=5))
+def test_each_of_many_samples_is_computed_as_if_alone(
+    first: Expression, second: Expression, samples: list[tuple[list[float], list[float]]]
+) -> None:
+    """Twice over the same columns: none of them is changed in place."""
+    program = program_of(first, second)
+    a, b = ([[sample[field][i] for sample in samples] for i in range(SIZE)] for field in (0, 1))
+    ours: dict[str, list[Column]] = {"a": [], "b": []}
+    steps = compile_statements(program, ours, columns(len(samples)))
+    for _ in range(2):
+        ours["a"][:], ours["b"][:] = a, b
+        for step in steps:
+            step()
+    for number, sample in enumerate(samples):
+        _, exact = both(program, a=sample[0], b=sample[1])
+        assert [bits(column[number]) for name in ours for column in ours[name]] == exact
+    assert all(len(column) == len(samples) for name in ours for column in ours[name])
 
 
 @pytest.mark.parametrize(

@@ -106,7 +106,7 @@ def test_an_owner_sums_its_own_samples_before_it_is_combined(tmp_path: Path) -> 
 def test_an_owner_of_nothing_adds_positive_zeros_and_no_mass(tmp_path: Path) -> None:
     of = star(tmp_path)
     learner = reference(of)
-    own = learner.contribution(of.plan.roles[1], learner.initial())
+    _, own, _ = learner.contributions(learner.initial())
     assert [bits(word) for word in own] == [bits(0.0)] * of.plan.system.combined_words
 
 
@@ -114,7 +114,7 @@ def test_sums_begin_at_positive_zero(tmp_path: Path) -> None:
     declaration = {**MEAN_OF_Y, "contribution": ["g = -(0 * x)"], "evaluate": ["loss = -(0 * y)"]}
     of = planned(tmp_path, declaration, [(1.0, 1.0), (1.0, 1.0)], {"root": 1, "other": 1})
     learner = reference(of)
-    own = learner.contribution(of.plan.roles[0], learner.initial())
+    own, _ = learner.contributions(learner.initial())
     assert [bits(word) for word in own] == [bits(0.0), bits(0.0), bits(1.0)]
 
 
