@@ -11,7 +11,8 @@ import hashlib
 import math
 import struct
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import safetensors
@@ -85,13 +86,14 @@ def read_set(system: System, manifest: bytes, shards: Mapping[str, bytes]) -> Ch
         CheckpointError: with the label of the first rule broken.
     """
     content = read_manifest(manifest)
-    parts = tuple(_own_parts(system, shard) for shard in content.shards)
+    for shard in content.shards:
+        _check_order(system, shard)
     if content.system != system.digest:
         raise CheckpointError(
             Label.CHECKPOINT_SYSTEM, f"another system's (got {content.system}, expected {system.digest})"
         )
-    _check_cover(system, parts, shards)
-    words = _load(system, content.version, parts, shards)
+    _check_cover(system, content.shards, shards)
+    words = _load(system, content.version, content.shards, shards)
     if (state := state_digest(words)) != content.state:
         raise CheckpointError(
             Label.CHECKPOINT_CHUNK, f"the state differs (got {state}, expected {content.state})"
@@ -110,24 +112,14 @@ def read_set(system: System, manifest: bytes, shards: Mapping[str, bytes]) -> Ch
     )
 
 
-def _own_parts(system: System, shard: Shard) -> Shard:
-    """The shard with those of its regions that this system has words for.
-
-    What is left out is missed in the cover, or is too much in the file.
-    """
-    places = {field.name: place for place, field in enumerate(system.state_fields)}
-    own: list[Region] = []
-    least = 0
-    for region in shard.regions:
-        place = places.get(region.field, len(places))
-        if place < least:
-            raise CheckpointError(
-                Label.CHECKPOINT_MANIFEST, f"regions of {shard.file} do not stand in field order, one a field"
-            )
-        if place < len(places) and region.end <= system.state_fields[place].size:
-            own.append(region)
-            least = place + 1
-    return replace(shard, regions=tuple(own))
+def _check_order(system: System, shard: Shard) -> None:
+    """Regions of the system's fields stand in field order, one a field."""
+    order = {field.name: place for place, field in enumerate(system.state_fields)}
+    own = [order[region.field] for region in shard.regions if region.field in order]
+    if any(place >= following for place, following in pairwise(own)):
+        raise CheckpointError(
+            Label.CHECKPOINT_MANIFEST, f"regions of {shard.file} do not stand in field order, one a field"
+        )
 
 
 def _check_cover(system: System, entries: Sequence[Shard], shards: Mapping[str, bytes]) -> None:
@@ -136,7 +128,11 @@ def _check_cover(system: System, entries: Sequence[Shard], shards: Mapping[str, 
         if entry.file not in shards:
             raise CheckpointError(Label.CHECKPOINT_COVERAGE, f"shard is missing (expected {entry.file})")
         for region in entry.regions:
-            cover = covered[region.field]
+            cover = covered.get(region.field, bytearray())
+            if region.end > len(cover):
+                raise CheckpointError(
+                    Label.CHECKPOINT_COVERAGE, f"the system has no such words (got {region.tensor})"
+                )
             if any(cover[region.first : region.end]):
                 raise CheckpointError(Label.CHECKPOINT_COVERAGE, f"words twice (got {region.tensor})")
             cover[region.first : region.end] = b"\1" * region.count

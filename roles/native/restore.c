@@ -14,6 +14,7 @@ enum { FOLDER_BYTES = 8 }; /* "restore/" */
 struct shard {
     char path[FOLDER_BYTES + NAME_BYTES];
     struct region regions[FIELD_COUNT];
+    bool foreign; /* has a region that the system has no words for */
     uint8_t digest[32];
     uint64_t size;
 };
@@ -58,12 +59,13 @@ static uint32_t field_named(const char *name)
     return field;
 }
 
-/* Regions stand in field order, one a field. One of a field that this system has not, or beyond its end, is left
- * out here, and then missed in the cover. */
-static void scan_regions(struct scan *scan, struct region regions[FIELD_COUNT])
+/* Regions stand in field order, one a field. What words they are of is asked later, in `cover`: a manifest of
+ * another system is told by its system. */
+static void scan_regions(struct scan *scan, struct shard *shard)
 {
     uint32_t next = 0;
-    memset(regions, 0, FIELD_COUNT * sizeof *regions);
+    memset(shard->regions, 0, sizeof shard->regions);
+    shard->foreign = false;
     do {
         char name[NAME_BYTES];
         struct region region;
@@ -71,8 +73,11 @@ static void scan_regions(struct scan *scan, struct region regions[FIELD_COUNT])
         uint32_t field = field_named(name);
         if (scan->failed || field < next || region.count == 0) {
             scan->failed = true;
-        } else if (field < FIELD_COUNT && region.first + region.count <= FIELDS[field].size) {
-            regions[field] = region;
+        } else if (field == FIELD_COUNT) {
+            shard->foreign = true;
+        } else {
+            shard->foreign |= region.first + region.count > FIELDS[field].size;
+            shard->regions[field] = region;
             next = field + 1;
         }
     } while (scan_has(scan, ','));
@@ -82,7 +87,7 @@ static void scan_shard(struct scan *scan, struct shard *shard)
 {
     memcpy(shard->path, "restore/", FOLDER_BYTES);
     scan_form(scan, MANIFEST_SHARD_HEAD, shard->path + FOLDER_BYTES);
-    scan_regions(scan, shard->regions);
+    scan_regions(scan, shard);
     scan_form(scan, MANIFEST_SHARD_TAIL, shard->digest, &shard->size);
 }
 
@@ -112,7 +117,7 @@ static void cover(const struct shard *shard)
 {
     uint64_t size = 0;
     int file = files_open(shard->path, &size);
-    if (file < 0)
+    if (file < 0 || shard->foreign)
         refuse("checkpoint-coverage");
     system_close(file);
     for (uint32_t field = 0; field < FIELD_COUNT; field++) {

@@ -84,6 +84,21 @@ def doubled_shard(manifest):
     manifest["shards"].append(manifest["shards"][1])
 
 
+def more_region(place, **region):
+    """A region that the rest of the set has no need of, in a shard that stays as it is."""
+    return value(lambda manifest: manifest["shards"][1]["regions"].insert(place, region))
+
+
+def more_shard(manifest):
+    """Words beyond the end of W, in a shard of their own."""
+    manifest["shards"].append(manifest["shards"][1] | {"regions": [{"count": 1, "field": "W", "first": 3}]})
+
+
+def of_another_system(manifest):
+    manifest["system"] = "ab" * 32
+    manifest["shards"][1]["regions"].append({"count": 1, "field": "z", "first": 0})
+
+
 def without_fields(manifest):
     del manifest["capture"]
 
@@ -123,7 +138,13 @@ BROKEN = {
     "overlap": ("checkpoint-coverage", region(1, 0, first=0)),
     "beyond": ("checkpoint-coverage", region(1, 0, first=3)),
     "far-beyond": ("checkpoint-coverage", region(1, 0, first=2**53 - 1)),
+    "beyond-too": ("checkpoint-coverage", value(more_shard)),
+    "beyond-and-within": ("checkpoint-manifest", more_region(0, count=1, field="W", first=3)),
     "unknown-field": ("checkpoint-coverage", region(2, 1, field="z")),
+    "unknown-field-first": ("checkpoint-coverage", more_region(0, count=1, field="z", first=0)),
+    "unknown-field-between": ("checkpoint-coverage", more_region(1, count=1, field="z", first=0)),
+    "unknown-field-last": ("checkpoint-coverage", more_region(2, count=1, field="z", first=0)),
+    "unknown-field-of-another": ("checkpoint-system", value(of_another_system)),
     "shard-altered": ("checkpoint-chunk", lambda path: altered(path / SHARD)),
     "shard-torn": ("checkpoint-chunk", lambda path: truncated(path / SHARD)),
     "shard-longer": ("checkpoint-chunk", lambda path: longer(path / SHARD)),

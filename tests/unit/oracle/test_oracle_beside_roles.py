@@ -121,18 +121,29 @@ def test_a_shard_with_a_byte_changed(role_reads: Reader, data: st.DataObject) ->
 
 
 regions = st.lists(
-    st.tuples(st.sampled_from(["w", "B", "v"]), st.integers(0, 3), st.integers(1, 4)), min_size=1, max_size=4
+    st.tuples(st.sampled_from(["w", "B", "v", "u"]), st.integers(0, 3), st.integers(1, 4)),
+    min_size=1,
+    max_size=4,
 )
 
 
 @settings(max_examples=200)
 @given(st.lists(regions, min_size=1, max_size=3), st.booleans())
 def test_regions_of_every_kind(role_reads: Reader, parts: list[list[Region]], in_order: bool) -> None:  # noqa: FBT001
-    """Gaps, overlaps, ends past the field, repetitions; mostly in the order that a role demands."""
+    """Gaps, overlaps, ends past the field, unknown ones, repetitions; often in the order that a role wants."""
     if in_order:
-        order = [field.name for field in SYSTEM.state_fields]
+        order = ["w", "u", *(field.name for field in SYSTEM.state_fields[1:])]
         parts = [sorted({r[0]: r for r in part}.values(), key=lambda r: order.index(r[0])) for part in parts]
     agree(role_reads, make([(f"{number}.safetensors", part) for number, part in enumerate(parts)]))
+
+
+@settings(max_examples=50)
+@given(st.integers(0, 1), st.integers(0, 3), st.sampled_from(["w", "B", "v", "u"]), st.integers(0, 4))
+def test_a_region_too_many(role_reads: Reader, entry: int, at: int, field: str, first: int) -> None:
+    """The shards stay as they are, and hold the whole state."""
+    made = make()
+    made.manifest["shards"][entry]["regions"].insert(at, {"count": 1, "field": field, "first": first})
+    assert agree(role_reads, made) in ("checkpoint-coverage", "checkpoint-manifest")
 
 
 @settings(max_examples=50)

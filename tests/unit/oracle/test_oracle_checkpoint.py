@@ -235,7 +235,11 @@ def test_only_the_canonical_form_is_a_manifest() -> None:
         ([("a", [("w", 0, 3), ("B", 0, 2), ("v", 0, 5)])], Label.CHECKPOINT_COVERAGE),
         ([("a", [("w", 0, 3), ("B", 0, 2), ("v", 0, 2**50)])], Label.CHECKPOINT_COVERAGE),
         ([("a", [("w", 0, 3), ("B", 0, 2), ("v", 2**52, 2**52)])], Label.CHECKPOINT_COVERAGE),
-        ([("a", [("w", 0, 3), ("B", 0, 2), ("v", 0, 4), ("u", 0, 1)])], Label.CHECKPOINT_CHUNK),
+        ([("a", [("w", 0, 3), ("B", 0, 2), ("v", 0, 4), ("u", 0, 1)])], Label.CHECKPOINT_COVERAGE),
+        ([("a", [("u", 0, 1), ("w", 0, 3), ("B", 0, 2), ("v", 0, 4)])], Label.CHECKPOINT_COVERAGE),
+        ([("a", [("w", 0, 3), ("B", 0, 2), ("v", 0, 4)]), ("b", [("u", 0, 1)])], Label.CHECKPOINT_COVERAGE),
+        ([("a", [("w", 0, 3), ("B", 0, 2), ("v", 0, 4)]), ("b", [("w", 3, 1)])], Label.CHECKPOINT_COVERAGE),
+        ([("a", [("w", 3, 1), ("w", 0, 3), ("B", 0, 2), ("v", 0, 4)])], Label.CHECKPOINT_MANIFEST),
         ([("a", [("w", 0, 3), ("B", 0, 2), ("v", 0, 4)]), ("b", [("v", 3, 1)])], Label.CHECKPOINT_COVERAGE),
         ([("a", [("w", 0, 2), ("B", 0, 2), ("v", 0, 4)]), ("b", [("w", 1, 2)])], Label.CHECKPOINT_COVERAGE),
         # a role reads regions in field order, one a field
@@ -263,6 +267,18 @@ def test_regions_are_the_whole_state_once(parts: list[tuple[str, list[Region]]],
         for region, (_, first, count) in zip(entry["regions"], regions, strict=True):
             region.update(first=first, count=count)
     assert outcome(made) == label
+
+
+@pytest.mark.parametrize(
+    "region", [{"count": 1, "field": "u", "first": 0}, {"count": 2, "field": "v", "first": 3}]
+)
+def test_regions_of_no_words_are_refused_though_no_file_holds_them(region: dict[str, Any]) -> None:
+    """The rest is the whole state, and every file is what its other regions demand."""
+    made = make([*HALVES, ("7.empty.safetensors", [])])
+    made.manifest["shards"][2]["regions"] = [region]
+    assert outcome(made) == Label.CHECKPOINT_COVERAGE
+    made.manifest["system"] = "0" * 64
+    assert outcome(made) == Label.CHECKPOINT_SYSTEM
 
 
 def test_a_missing_shard_is_a_missing_part_of_the_state() -> None:
