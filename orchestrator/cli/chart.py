@@ -61,8 +61,9 @@ def _level(value: float, low: float, high: float) -> float:
     thin = 1 / 48
     if low == high:
         return 0.5
-    # halves keep the difference of two huge numbers finite
-    return thin + (1 - thin) * ((value / 2 - low / 2) / (high / 2 - low / 2))
+    # halves keep the difference of two huge numbers finite; that of two tiny ones would be lost with them
+    scale = 1.0 if math.isfinite(high - low) else 0.5
+    return thin + (1 - thin) * ((value * scale - low * scale) / (high * scale - low * scale))
 
 
 def _filled(part: float, steps: int) -> int:

@@ -28,6 +28,12 @@ def test_what_an_encoding_can_show(encoding, can):
     assert can_draw(encoding) is can
 
 
+@pytest.mark.parametrize("values", [[0.0, 5e-324], [-1.7e308, 1.7e308], [-5e-324, 1.7e308]])
+def test_the_lowest_and_the_highest_differ_however_near_or_far(values):
+    upper, lower = bars_of(values, chart(values, height=2))
+    assert (upper, lower) == (" █", "▁█")
+
+
 def test_values_that_are_no_numbers_draw_nothing():
     assert chart([]) == ()
     assert chart([math.nan, math.inf]) == ()
