@@ -6,9 +6,13 @@ Knows /proc and /sys; knows no job and no folder of ours.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
+
+# "   0: 0100007F:1F90 ...": a busy machine has tens of thousands of such lines, after one without a number
+_LOCAL_PORT = re.compile(rb"\n *\d+: [0-9A-F]+:([0-9A-F]{4}) ")
 
 
 def boot_id() -> str:
@@ -73,14 +77,13 @@ def _limits(mounted: Path, group: str, file: str) -> Iterator[int]:
                 yield int(text)
 
 
-def used_ports() -> frozenset[int]:
+def used_ports(tables: Sequence[Path] = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))) -> frozenset[int]:
     """Local TCP ports of every socket, of both address families."""
-    ports = set()
-    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+    ports: set[bytes] = set()
+    for table in tables:
         with suppress(OSError):
-            for line in Path(table).read_text(encoding="ascii").splitlines()[1:]:
-                ports.add(int(line.split()[1].rpartition(":")[2], 16))
-    return frozenset(ports)
+            ports.update(_LOCAL_PORT.findall(table.read_bytes()))
+    return frozenset(int(port, 16) for port in ports)
 
 
 def ephemeral_ports() -> range:

@@ -27,6 +27,31 @@ def test_a_process_is_known_by_its_start() -> None:
     assert proc.cmdline(child.pid) == []
 
 
+HEAD = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
+REST = "0A 00000000:00000000 00:00000000 00000000     0        0 24690 1 0000000000000000 100 0 0 10 0\n"
+
+
+@pytest.mark.parametrize(
+    ("lines", "found"),
+    [
+        ([], []),
+        (["   0: 0100007F:1F90 00000000:0000 "], [8080]),
+        (["   0: 0100007F:1F90 0200007F:1F91 ", "   1: 00000000:0016 00000000:0000 "], [22, 8080]),
+        (["   9: 0100007F:1F90 0200007F:0001 ", "  10: 0100007F:1F90 0200007F:0002 "], [8080]),
+        (["12345: 0100007F:FFFF 00000000:0000 "], [65535]),
+        ([f"   0: {'0' * 32}:01BB {'0' * 32}:0000 "], [443]),
+    ],
+)
+def test_used_ports_are_the_local_ones_of_every_line(
+    tmp_path: Path, lines: list[str], found: list[int]
+) -> None:
+    table, other = tmp_path / "tcp", tmp_path / "tcp6"
+    table.write_text(HEAD + "".join(line + REST for line in lines), encoding="ascii")
+    assert sorted(proc.used_ports((table, other))) == found
+    other.write_text(f"{HEAD}   0: {'0' * 32}:0001 {'0' * 32}:0000 {REST}", encoding="ascii")
+    assert sorted(proc.used_ports((table, other))) == [1, *found]
+
+
 def groups(folder: Path, limits: dict[str, str]) -> Path:
     for name, text in limits.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
