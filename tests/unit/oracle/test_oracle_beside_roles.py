@@ -130,7 +130,7 @@ regions = st.lists(
 @settings(max_examples=200)
 @given(st.lists(regions, min_size=1, max_size=3), st.booleans())
 def test_regions_of_every_kind(role_reads: Reader, parts: list[list[Region]], in_order: bool) -> None:  # noqa: FBT001
-    """Gaps, overlaps, ends past the field, unknown ones, repetitions; often in the order that a role wants."""
+    """Gaps, overlaps, ends past the field, unknown ones, repetitions; in a role's order or not."""
     if in_order:
         order = ["w", "u", *(field.name for field in SYSTEM.state_fields[1:])]
         parts = [sorted({r[0]: r for r in part}.values(), key=lambda r: order.index(r[0])) for part in parts]
