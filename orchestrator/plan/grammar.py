@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -36,6 +37,7 @@ _TOKEN = re.compile(
     r"|(?P<mark>[-+*/=()\[\],])",
     re.ASCII,
 )
+_ASSIGNED = re.compile(r"\s*([A-Za-z_]\w*)\s*(?:\[[^]=]*\]?)?\s*=", re.ASCII)
 
 
 class GrammarError(Exception):
@@ -123,6 +125,28 @@ def parse(text: str) -> RawStatement:
             f"statement goes on (got {parser.peek.text!r}, expected its end)", parser.peek.offset
         )
     return RawStatement(target, value)
+
+
+def names(node: Raw) -> Iterator[Name]:
+    """Every name in a tree, from left to right."""
+    match node:
+        case Name():
+            yield node
+        case Call(_, arguments):
+            for argument in arguments:
+                yield from names(argument)
+        case Operation(_, left, right):
+            if left is not None:
+                yield from names(left)
+            yield from names(right)
+        case _:
+            return
+
+
+def assigned_name(text: str) -> str | None:
+    """The name that a text would assign were it a statement; None where that cannot be told."""
+    match = _ASSIGNED.match(text)
+    return match and match[1]
 
 
 def _tokens(text: str) -> list[_Token]:

@@ -11,7 +11,8 @@ A name X is a contribution if and only if `update` reads `mean_X`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from orchestrator.errors import Label, Refusal
@@ -21,6 +22,7 @@ from orchestrator.plan.tree import Assignment
 from orchestrator.spec.system import Statement, SystemSpec
 
 MEAN = "mean_"
+_MEANS = re.compile(rf"\b{MEAN}(\w+)", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -49,20 +51,20 @@ class _Collector:
     ) -> None:
         self.refusals.append(Refusal(label, message, statement.at(offset), statement.key, hint))
 
-    def parsed(self, statements: Iterable[Statement]) -> Iterator[tuple[Statement, grammar.RawStatement]]:
-        for statement in statements:
-            try:
-                yield statement, grammar.parse(statement.text)
-            except grammar.GrammarError as error:
-                self.refuse(Label.EXPRESSION_SYNTAX, statement, str(error), error.offset)
-
     def program(self, statements: Iterable[Statement], scope: shapes.Scope) -> tuple[Assignment, ...]:
         typed = []
-        for statement, raw in self.parsed(statements):
+        for statement in statements:
             try:
-                typed.append(shapes.shape(raw, scope))
+                typed.append(shapes.shape(grammar.parse(statement.text), scope))
+                continue
+            except grammar.GrammarError as error:
+                self.refuse(Label.EXPRESSION_SYNTAX, statement, str(error), error.offset)
             except shapes.ShapeError as error:
                 self.refuse(Label.EXPRESSION_TYPE, statement, str(error), error.offset, error.hint)
+            except shapes.BrokenError:
+                pass
+            if name := grammar.assigned_name(statement.text):
+                scope.break_name(name)
         return tuple(typed)
 
 
@@ -79,7 +81,8 @@ def type_programs(spec: SystemSpec) -> tuple[Programs | None, tuple[Refusal, ...
     contribution = out.program(spec.contribution, inner)
     locals_of_contribution = dict(inner.assigned)
 
-    scope = shapes.Scope(dict(inner.readable), {}, why_not=inner.why_not)
+    broken_means = {f"{MEAN}{name}" for name in inner.broken}
+    scope = shapes.Scope(dict(inner.readable), {}, why_not=inner.why_not, broken=set(inner.broken))
     evaluate = out.program(spec.evaluate, scope)
     _check_results(out, spec, evaluate)
 
@@ -87,7 +90,8 @@ def type_programs(spec: SystemSpec) -> tuple[Programs | None, tuple[Refusal, ...
     means = {f"{MEAN}{field.name}": field.size for field in contributions}
     readable = {**parameters, **state, "rate": 1, **means}
     not_here = _absent(sample, "an update reads means, not single samples")
-    update = out.program(spec.update, shapes.Scope(readable, {**parameters, **state}, why_not=not_here))
+    writable = {**parameters, **state}
+    update = out.program(spec.update, shapes.Scope(readable, writable, why_not=not_here, broken=broken_means))
     if out.refusals:
         return None, tuple(sorted(out.refusals, key=lambda refusal: refusal.where))
     return Programs(contributions, contribution, update, evaluate), ()
@@ -121,14 +125,10 @@ def _contributions(
     out: _Collector, spec: SystemSpec, contribution: tuple[Assignment, ...], assigned: Mapping[str, int]
 ) -> tuple[Field, ...]:
     """Contributions in order of assignment; the mean of a name never assigned is refused by `update`."""
-    wanted = {
-        name
-        for _, raw in _Collector().parsed(spec.update)
-        for name in _names(raw.value)
-        if name.startswith(MEAN)
-    }
+    # told from the text, so that a statement which cannot be parsed still uses what it names
+    wanted = {name for statement in spec.update for name in _MEANS.findall(statement.text.rpartition("=")[2])}
     order = dict.fromkeys(assignment.target for assignment in contribution)
-    found = tuple(Field(name, assigned[name]) for name in order if f"{MEAN}{name}" in wanted)
+    found = tuple(Field(name, assigned[name]) for name in order if name in wanted)
     if not found and spec.contribution and len(contribution) == len(spec.contribution):
         expected = f"the update to read {MEAN}{next(iter(order))}"
         out.refuse(
@@ -137,18 +137,3 @@ def _contributions(
             f"the update uses no contribution (got {', '.join(order)}, expected {expected})",
         )
     return found
-
-
-def _names(node: grammar.Raw) -> Iterator[str]:
-    match node:
-        case grammar.Name(text):
-            yield text
-        case grammar.Call(_, arguments):
-            for argument in arguments:
-                yield from _names(argument)
-        case grammar.Operation(_, left, right):
-            if left is not None:
-                yield from _names(left)
-            yield from _names(right)
-        case _:
-            return

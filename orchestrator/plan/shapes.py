@@ -3,6 +3,8 @@
 Rules: a bare name is one word, so it needs size 1; `name[i]` steps with its statement; every `[i]` in one
 statement has one size; `dot` and `sum` take whole fields; a statement does not read its own target other than
 at the same index, since the target changes while the statement runs.
+
+A name whose own statement was refused is *broken*: nothing is said of what reads it, which is broken too.
 """
 
 from __future__ import annotations
@@ -23,6 +25,10 @@ class ShapeError(Exception):
         self.hint = hint
 
 
+class BrokenError(Exception):
+    """A statement reads or assigns a broken name, and has no other fault that shows without its size."""
+
+
 @dataclass
 class Scope:
     """Names that one program may use; grows as its statements assign locals.
@@ -32,12 +38,19 @@ class Scope:
         writable: name -> words, for fields that the program may change.
         assigned: locals that a statement has assigned.
         why_not: names that exist but not here -> the reason, for the message.
+        broken: names that refused statements would have assigned.
     """
 
     readable: dict[str, int]
     writable: Mapping[str, int]
     assigned: dict[str, int] = field(default_factory=dict)
     why_not: Mapping[str, str] = field(default_factory=dict)
+    broken: set[str] = field(default_factory=set)
+
+    def break_name(self, name: str) -> None:
+        """Marks what a refused statement would have assigned, unless it is known all the same."""
+        if name not in self.readable and name not in self.why_not:
+            self.broken.add(name)
 
 
 def shape(statement: grammar.RawStatement, scope: Scope) -> tree.Assignment:
@@ -45,8 +58,16 @@ def shape(statement: grammar.RawStatement, scope: Scope) -> tree.Assignment:
 
     Raises:
         ShapeError: an unknown name, sizes that differ, or a name used against the rules above.
+        BrokenError: it reads a broken name, or assigns one again.
     """
     target = statement.target
+    read = tuple(grammar.names(statement.value))
+    if target.text in scope.broken or any(name.text in scope.broken for name in read):
+        for name in read:
+            if name.text not in scope.broken:
+                _size(name, scope)
+        _check_writable(target, scope)
+        raise BrokenError
     stepping: dict[str, int] = {}
     value = _expression(statement.value, scope, stepping)
     sizes = sorted(set(stepping.values()))
@@ -56,23 +77,28 @@ def shape(statement: grammar.RawStatement, scope: Scope) -> tree.Assignment:
             f"names that step together differ in size (got {shown}, expected one size)", target.offset
         )
     size = _target_size(target, scope, sizes[0] if sizes else None)
-    local = target.text not in scope.writable
-    if local and (target.text in scope.readable or target.text in scope.why_not):
-        reason = scope.why_not.get(target.text, "it is read-only here, or assigned before")
-        raise ShapeError(
-            f"{target.text} cannot be assigned: {reason} (got {target.text}, expected another name)",
-            target.offset,
-        )
+    _check_writable(target, scope)
     if sizes and target.index is None:
         raise ShapeError(
             f"a scalar takes no [i] (got {target.text} = ..[i].., expected {target.text}[i] = ..)",
             target.offset,
         )
     _refuse_own_target(statement.value, target, size)
+    local = target.text not in scope.writable
     if local:
         scope.assigned[target.text] = size
         scope.readable[target.text] = size
     return tree.Assignment(target.text, size, value, local)
+
+
+def _check_writable(target: grammar.Name, scope: Scope) -> None:
+    known = target.text in scope.readable or target.text in scope.why_not
+    if known and target.text not in scope.writable:
+        reason = scope.why_not.get(target.text, "it is read-only here, or assigned before")
+        raise ShapeError(
+            f"{target.text} cannot be assigned: {reason} (got {target.text}, expected another name)",
+            target.offset,
+        )
 
 
 def _target_size(target: grammar.Name, scope: Scope, stepping: int | None) -> int:

@@ -79,6 +79,51 @@ def test_a_refusal_stands_at_its_character_in_the_file(tmp_path: Path) -> None:
         assert lines[refusal.where.line - 1][refusal.where.column - 1 :].startswith(text)
 
 
+@pytest.mark.parametrize(
+    ("changes", "keys"),
+    [
+        # neither e, nor what reads it in any program, is refused once more
+        ({"contribution": ["e = dot(w, x) - y $", "g[i] = e * x[i]"]}, ["contribution[0]"]),
+        ({"contribution": ["e = dot(w, y) - y", "f = e", "g[i] = f * x[i]"]}, ["contribution[0]"]),
+        ({"contribution": ["e = dot(w, x) - y", "g[i] = e x[i]"]}, ["contribution[1]"]),
+        ({"contribution": ["e = dot(w, x) - y", "g[0] = e * x[0]"]}, ["contribution[1]"]),
+        ({"contribution": ["e[i = y", "g[i] = e * x[i]"]}, ["contribution[0]"]),
+        ({"contribution": ["e = y $", "e = y", "g[i] = e * x[i]"]}, ["contribution[0]"]),
+        ({"evaluate": ["square = e ** 2", "loss = 0.5 * square"]}, ["evaluate[0]"]),
+        ({"update": ["v[i] = 0.9 * v[i] + mean_g[i] $", "w[i] = w[i] - rate * v[i]"]}, ["update[0]"]),
+        ({"update": ["v[i] + mean_g[i]", "w[i] = w[i] - rate * v[i]"]}, ["update[0]"]),
+        ({"update": ["s = rata", "v[i] = s * mean_g[i]", "w[i] = s * v[i]"]}, ["update[0]"]),
+        # other faults of a statement that reads it are
+        (
+            {"contribution": ["e = y $", "w[i] = e * x[i]", "g[i] = e * z[i]", "h = e - q"]},
+            ["contribution[0]", "contribution[1]", "contribution[2]", "contribution[3]"],
+        ),
+        (
+            {"contribution": ["e = y $", "g[i] = e * x[i]"], "evaluate": ["loss = e $"]},
+            ["contribution[0]", "evaluate[0]"],
+        ),
+        # a name of no statement's is unknown
+        (
+            {"contribution": ["dot(w, x) - y", "g[i] = e * x[i]"]},
+            ["contribution[0]", "contribution[1]", "evaluate[0]"],
+        ),
+    ],
+)
+def test_a_refused_statement_is_refused_once(
+    tmp_path: Path, changes: dict[str, object], keys: list[str]
+) -> None:
+    programs, refusals = typed(tmp_path, **changes)
+    assert programs is None
+    assert [refusal.key for refusal in refusals] == keys
+
+
+def test_an_update_may_name_a_temporary_like_a_mean(tmp_path: Path) -> None:
+    programs, refusals = typed(tmp_path, update=["mean_e = 3", "w[i] = w[i] - rate * mean_g[i]"])
+    assert not refusals
+    assert programs is not None
+    assert programs.contributions == (Field("g", 3),)
+
+
 def test_an_update_may_have_temporaries(tmp_path: Path) -> None:
     programs, refusals = typed(
         tmp_path, SCALAR, update=["step = rate * mean_g", "w = w - step", "twice = step + step"]
