@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from evidence.files import read_bounded
-from orchestrator.cli.output import complain, is_terminal, print_json
+from orchestrator.cli.output import OutputError, complain, is_terminal, open_streams, print_json, silence
 from orchestrator.errors import OrchError, Refusal, RefusedError
 
 _KINDS = {1: "failed", 2: "usage", 4: "undecided"}
@@ -33,12 +33,25 @@ def guard(run: Callable[[], int], *, command: str, as_json: bool) -> int:
     Returns:
         The exit code: that of `run`, or the one that the exception stands for.
     """
-    for stream in (sys.stdout, sys.stderr):
-        # A place in a user's file may hold any character; no terminal's encoding may turn that into a crash.
-        stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # both are text files here
+    open_streams()
     try:
-        code = run()
-        sys.stdout.flush()
+        try:
+            return _reported(run, command, as_json=as_json)
+        finally:
+            sys.stdout.flush()  # also before argparse leaves after its help: at exit nobody would say it
+    except BrokenPipeError:
+        silence(sys.stdout)  # the reader has what it wanted
+        return EXIT_BROKEN_PIPE
+    except OSError as error:
+        silence(sys.stdout)
+        complain(f"{command}: cannot write the output: {error.strerror or error}")
+        return 1
+
+
+def _reported(run: Callable[[], int], command: str, *, as_json: bool) -> int:
+    """Run and report; raises OSError only for standard output that cannot be written."""
+    try:
+        return run()
     except RefusedError as error:
         _report_refusals(error.refusals, as_json=as_json)
         return error.exit_code
@@ -47,18 +60,17 @@ def guard(run: Callable[[], int], *, command: str, as_json: bool) -> int:
         if as_json:
             print_json({"error": {"kind": _KINDS[error.exit_code], "message": str(error)}})
         return error.exit_code
-    except BrokenPipeError:
-        # The reader has what it wanted. What Python would still flush at exit has nowhere to go.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return EXIT_BROKEN_PIPE
     except KeyboardInterrupt:
         complain(f"{command}: interrupted")
         if as_json:
             print_json({"error": {"kind": "interrupted", "message": "interrupted"}})
         return EXIT_INTERRUPTED
+    except (BrokenPipeError, OutputError):
+        raise
     except Exception as error:  # noqa: BLE001 - the boundary: everything left is a bug of ours
+        if isinstance(error, OSError):
+            sys.stdout.flush()  # the tracker prints by itself: if that failed, this fails again
         return _report_bug(error, command, as_json=as_json)
-    return code
 
 
 def refusal_json(refusal: Refusal) -> dict[str, object]:
@@ -110,14 +122,14 @@ def _report_bug(error: Exception, command: str, *, as_json: bool) -> int:
 
 
 def _write_log(error: Exception) -> Path:
-    """Write the traceback where bundles go, or to the temporary folder if that cannot be written to."""
+    """Write the traceback beside the kept programs, or to the temporary folder if that cannot be."""
     import tempfile
     import traceback
 
-    from orchestrator.cli.project import bundles_folder_or_none
+    from orchestrator.cli.arguments import cache_folder
 
     text = "".join(traceback.format_exception(error))
-    for folder in (bundles_folder_or_none(), None):
+    for folder in (cache_folder(), None):
         try:
             descriptor, path = tempfile.mkstemp(".log", "orch-bug-", folder)
         except OSError:

@@ -12,7 +12,7 @@ import importlib
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NoReturn, Protocol, cast
+from typing import Any, NoReturn, Protocol, cast
 
 from orchestrator import __version__
 from orchestrator.cli.boundary import guard
@@ -34,7 +34,7 @@ VERBS: dict[str, str] = {
 
 _EPILOG = """\
 exit codes: 0 pass or done, 1 fail or refused, 2 usage, 3 a bug of ours, 4 unknown, 130 interrupted twice
-`orch VERB --help` says more about each; `tracker` keeps the programme."""
+`orch help VERB` says more about each; `tracker` keeps the programme."""
 
 
 class Command(Protocol):
@@ -63,6 +63,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(arguments: list[str]) -> int:
     parser = _top_level()
     top = parser.parse_args(arguments)
+    if top.verb == "help":
+        top.verb, top.rest = (top.rest[0], ["--help"]) if top.rest else (None, [])
     if top.verb is None:
         parser.print_help()
         return 0
@@ -79,7 +81,10 @@ def _run(arguments: list[str]) -> int:
 
 
 class _Parser(argparse.ArgumentParser):
-    """Complaints go through the boundary like every other refusal."""
+    """Complaints go through the boundary like every other refusal; an option is written out."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**{"allow_abbrev": False, **options})
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"{message}\n{self.format_usage().strip()}")

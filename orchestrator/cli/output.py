@@ -9,24 +9,55 @@ import json
 import os
 import sys
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any, TextIO
 
 _COLOURS = {"pass": "32", "fail": "31", "unknown": "33", "not-applicable": "2", "dim": "2", "bold": "1"}
 
 
+class OutputError(OSError):
+    """Standard output cannot be written: no room, no device."""
+
+
 def print_json(value: dict[str, Any]) -> None:
     """Print one object, and nothing else, to standard output."""
-    print(json.dumps(value, indent=2, ensure_ascii=False))
+    say(json.dumps(value, indent=2, ensure_ascii=False))
 
 
 def say(text: str = "") -> None:
     """Print a line of a result."""
-    print(text)
+    try:
+        print(text)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise OutputError(error.errno, error.strerror) from error
 
 
 def complain(text: str, end: str = "\n") -> None:
-    """Print progress or a complaint."""
-    print(text, file=sys.stderr, end=end, flush=True)
+    """Print progress or a complaint; where nobody can be told, nothing fails for it."""
+    try:
+        print(text, file=sys.stderr, end=end, flush=True)
+    except OSError:
+        silence(sys.stderr)
+
+
+def open_streams() -> None:
+    """Give both streams a place to go, even where the shell closed them, and an answer to any character."""
+    if sys.stdout is None:
+        sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - open until the end
+    if sys.stderr is None:
+        sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - open until the end
+    for stream in (sys.stdout, sys.stderr):
+        # A place in a user's file may hold any character; no terminal's encoding may turn that into a crash.
+        stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # both are text files here
+
+
+def silence(stream: TextIO) -> None:
+    """Let what a stream still holds, and Python would flush at exit, go nowhere."""
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, stream.fileno())
+    os.close(null)
 
 
 def is_terminal(stream: TextIO) -> bool:

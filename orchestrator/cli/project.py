@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from orchestrator.cli.output import complain
-from orchestrator.errors import OrchError, UsageError
+from orchestrator.errors import UsageError
 
 NAME = "orch.toml"
 _DEFAULT_TRACKER = "sqlite:///{}/tracker.sqlite3"
@@ -72,15 +72,6 @@ def _beside(root: Path, url: str) -> str:
     """Give the URL of a database file, whose path is meant beside `orch.toml`; another URL as it is."""
     path = url.removeprefix("sqlite:///")
     return url if "://" in path else f"sqlite:///{root / path}"
-
-
-def bundles_folder_or_none() -> Path | None:
-    """Give the bundles folder if it is there already; never raises for what a project file says."""
-    try:
-        bundles = find_project(quiet=True).bundles
-    except OrchError:
-        return None
-    return bundles if bundles.is_dir() else None
 
 
 def find_bundle(name: str, folder: Path | None = None) -> Path:

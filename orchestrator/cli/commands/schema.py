@@ -35,6 +35,6 @@ def run(args: argparse.Namespace) -> int:
         say(text(args.kind).rstrip("\n"))
     else:
         raise UsageError(
-            f"there is no kind of file `{args.kind}` (got it, expected one of {', '.join(MODELS)})"
+            f"there is no such kind of file (got {args.kind}, expected one of {', '.join(MODELS)})"
         )
     return 0

@@ -89,30 +89,74 @@ def test_json_gives_every_other_error_as_one_object(error, kind, capsys, tmp_pat
     assert json.loads(capsys.readouterr().out)["error"]["kind"] == kind
 
 
-@pytest.mark.parametrize("has_bundles", [True, False])
+@pytest.mark.parametrize("has_cache", [True, False])
 def test_a_bug_leaves_its_traceback_in_the_file_that_the_message_names(
-    has_bundles, capsys, tmp_path, monkeypatch
+    has_cache, capsys, tmp_path, monkeypatch
 ):
-    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    if has_bundles:
-        (tmp_path / "runs").mkdir()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    if not has_cache:
+        (tmp_path / "cache").write_text("a file")
     assert guard(raising(ZeroDivisionError("by nothing")), command="orch", as_json=False) == 3
     err = capsys.readouterr().err
     assert "Traceback" not in err
     match = re.search(r"the traceback is in (.+)", err)
     assert match
     log = Path(match[1])
-    assert log.parent == (tmp_path / "runs" if has_bundles else tmp_path)
+    assert log.parent == (tmp_path / "cache" / "orch" if has_cache else tmp_path)
     assert "ZeroDivisionError: by nothing" in log.read_text()
 
 
-def test_a_broken_orch_toml_does_not_hide_the_bug(capsys, tmp_path, monkeypatch):
-    (tmp_path / "orch.toml").write_text("bundles = [")
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    assert guard(raising(ZeroDivisionError()), command="orch", as_json=False) == 3
-    assert "the traceback is in" in capsys.readouterr().err
+def test_an_oserror_of_another_file_is_a_bug(capsys, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert guard(raising(FileNotFoundError(2, "No such file")), command="orch", as_json=False) == 3
+    assert "a bug of ours" in capsys.readouterr().err
+
+
+COMMANDS = [
+    ("orchestrator", ["--help"]),
+    ("orchestrator", ["schema"]),
+    ("orchestrator", ["schema", "pods"]),
+    ("orchestrator", ["validate", "absent.yaml", "--json"]),
+    ("orchestrator.cli.tracker", ["status"]),
+]
+
+
+def shell(line: str, module: str, arguments: list[str], cwd: Path, root: Path):
+    """A command with its streams as the shell's line sets them."""
+    return subprocess.run(
+        ["sh", "-c", f'exec "$0" -m "$@" {line}', sys.executable, module, *arguments],
+        env={**os.environ, "PYTHONPATH": str(root), "XDG_CACHE_HOME": str(cwd)},
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+
+
+@pytest.mark.parametrize("line", [">&-", "2>&-", ">&- 2>&-"])
+@pytest.mark.parametrize(("module", "arguments"), COMMANDS)
+def test_streams_that_cannot_be_written_change_no_exit_code(line, module, arguments, tmp_path, pytestconfig):
+    plain = shell("", module, arguments, tmp_path, pytestconfig.rootpath)
+    done = shell(line, module, arguments, tmp_path, pytestconfig.rootpath)
+    assert done.returncode == plain.returncode < 3
+    assert "Error" not in done.stderr
+
+
+def test_a_complaint_that_cannot_be_written_changes_no_exit_code(tmp_path, pytestconfig):
+    arguments = ["validate", "absent.yaml", "--json"]
+    done = shell("2>/dev/full", "orchestrator", arguments, tmp_path, pytestconfig.rootpath)
+    assert done.returncode == 1
+    assert json.loads(done.stdout)["refusals"]
+
+
+@pytest.mark.parametrize(("module", "arguments"), COMMANDS[1:-1])
+def test_a_full_disk_under_the_output_is_said_and_is_no_bug(module, arguments, tmp_path, pytestconfig):
+    done = shell(">/dev/full", module, arguments, tmp_path, pytestconfig.rootpath)
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1] == "orch: cannot write the output: No space left on device"
+    assert "bug" not in done.stderr
 
 
 def test_a_reader_that_leaves_is_no_error(tmp_path, pytestconfig):

@@ -56,6 +56,18 @@ def test_every_verb_has_help(verb, capsys):
     assert f"usage: orch {verb}" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    ("arguments", "says"), [(["help", "plan"], "usage: orch plan"), (["help"], "verbs:")]
+)
+def test_help_is_a_word_too(arguments, says, capsys):
+    try:
+        code = main(arguments)
+    except SystemExit as stop:
+        code = stop.code
+    assert code == 0
+    assert says in capsys.readouterr().out
+
+
 def test_verbs_are_the_modules_that_exist():
     import pkgutil
 
@@ -79,6 +91,9 @@ def test_version(capsys):
         (["plan"], "usage: orch plan"),
         (["plan", "a", "b"], "usage: orch plan"),
         (["--colour", "plan"], "usage: orch"),
+        (["help", "pln"], "did you mean `plan`?"),
+        (["run", "--res", "last"], "unrecognized arguments: --res"),
+        (["evidence", "verify", "last", "--he", "0" * 64], "usage: orch evidence"),
         (["evidence"], "usage: orch evidence"),
         (["evidence", "verify", "last", "--seal", "xyz"], "no digest"),
         (["schema", "zzz"], "expected one of system, run"),
