@@ -45,21 +45,19 @@ class Label(StrEnum):
     OWNERSHIP_UNSUPPORTED = "ownership-unsupported"
     PAIRING_MISSING = "pairing-missing"
     TARGET_UNSUPPORTED = "target-unsupported"
+    SIGNING_UNSUPPORTED = "signing-unsupported"
     DEPENDENCY_CYCLE = "dependency-cycle"
     # admission
     CAPACITY_UNKNOWN = "capacity-unknown"
     CAPACITY_EXCEEDED = "capacity-exceeded"
     # machines
-    TARGET_ARCH = "target-arch"
     EMULATOR_MISSING = "emulator-missing"
-    DEVICE_ABSENT = "device-absent"
-    POD_CHANGED = "pod-changed"
+    PODS_UNSUPPORTED = "pods-unsupported"
     REMOTE_ROOT = "remote-root"
     RUN_LOCKED = "run-locked"
     COMPILER = "compiler"
     ELF = "elf"
     LIMIT_DURATION = "limit-duration"
-    NODE_LOST = "node-lost"
     # said by role programs on their standard error, and by the judge where it repeats their check
     BINDING = "binding"
     PORT_IN_USE = "port-in-use"

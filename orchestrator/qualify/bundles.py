@@ -80,7 +80,7 @@ def create(folder: Path, lane: LaneSpec, planned: Planned, first: dict[str, obje
         message = (
             f"bundles cannot be written here (got {error.strerror}, expected a folder that can be written)"
         )
-        raise RefusedError([Refusal(Label.FILE_UNREADABLE, message, Where(str(folder)))]) from error
+        raise RefusedError([Refusal(Label.WRITE_FAILED, message, Where(str(folder)))]) from error
     return _open(target, run_id, resumed=False)
 
 

@@ -18,6 +18,7 @@ from pathlib import Path, PurePosixPath
 from types import FrameType
 
 from evidence.bundle import seal
+from evidence.canonical import loads
 from evidence.digest import sha256_file
 from evidence.listing import QUALIFICATION
 from evidence.verify import read_qualification, verify
@@ -73,7 +74,9 @@ class Outcome:
         bundle: its folder.
         steps: in order, without those left out.
         omitted: step -> reason.
-        losses: of the uninterrupted run, update by update, as its root's progress says.
+        updates: how many the lane asks for.
+        losses: of the uninterrupted run, as its root's progress says: the sum that each update read, so before it.
+        final_loss: of the last version, as the evaluation's root says; None if none was made.
         proves: tracker items for which this run counts.
         crashed: a log file of a fault of ours, relative to the bundle; empty if there was none.
     """
@@ -88,7 +91,9 @@ class Outcome:
     system: str
     steps: tuple[StepOutcome, ...]
     omitted: Mapping[str, str]
+    updates: int
     losses: tuple[float, ...]
+    final_loss: float | None
     proves: tuple[str, ...] = ()
     crashed: str = ""
 
@@ -151,7 +156,9 @@ def _open(options: RunOptions) -> bundles.Opened:
     if options.lane is None:
         raise UsageError("a lane file or --resume is needed")
     if options.pods != LOCAL:
-        raise UsageError(f"roles run on this machine only (got --pods {options.pods}, expected {LOCAL})")
+        message = f"nodes over SSH are not built yet (got {options.pods}, expected {LOCAL}: this machine)"
+        hint = f"`--pods {LOCAL}` runs all roles here"
+        raise RefusedError([Refusal(Label.PODS_UNSUPPORTED, message, Where(options.pods), hint=hint)])
     lane = read_lane(options.lane)
     first: dict[str, object] = {
         "content_sha256": options.content.digest,
@@ -237,10 +244,21 @@ def _outcome(
         system=view.planned.plan.system.digest,
         steps=steps,
         omitted=view.lane.omit,
+        updates=view.lane.updates,
         losses=_losses(view),
+        final_loss=_final_loss(view),
         proves=proves,
         crashed=crashed,
     )
+
+
+def _final_loss(view: View) -> float | None:
+    launched = view.launch("evaluate", "fresh")
+    try:
+        said = loads(launched.roles[view.roles[0]].stdout) if launched else None
+        return from_bits(said["results"]["loss"]) if said else None
+    except (ValueError, LookupError, TypeError):
+        return None  # not what a role says; its judge has said so
 
 
 def _losses(view: View) -> tuple[float, ...]:

@@ -159,6 +159,8 @@ def _explain(kind: str, context: Mapping[str, Any], value: Any) -> tuple[Label, 
         choices = [choice.strip("'") for choice in context["expected"].replace(" or ", ", ").split(", ")]
         hint = suggest(value, choices) if isinstance(value, str) else ""
         return Label.VALUE_CHOICE, f"is not one of the choices (got {got}, expected {one_of(choices)})", hint
+    if kind == "string_too_short":
+        return Label.VALUE_FORMAT, "is empty (got no characters, expected text)", ""
     expected = f"text like {context['pattern']}" if "pattern" in context else "another value"
     return Label.VALUE_FORMAT, f"is not valid (got {got}, expected {expected})", ""
 

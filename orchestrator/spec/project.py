@@ -6,12 +6,13 @@ Knows the keys and that paths are meant beside the file; must not look for the f
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
 from pydantic import Field
 
+from orchestrator.errors import Label, Refusal
 from orchestrator.spec.document import Document
 from orchestrator.spec.faults import FileModel
 
@@ -23,7 +24,7 @@ class ProjectFile(FileModel):
 
     bundles: Text = Field(default="runs", description="the folder that bundles go to")
     tracker: Text | None = Field(default=None, description="the tracker's database, as a URL")
-    signing_key: Text | None = Field(default=None, description="the private key that signs seals")
+    signing_key: Text | None = Field(default=None, description="not built yet: seals are not signed")
     owner: Text | None = Field(default=None, description="whose runs these are")
     content: Text | None = Field(default=None, description="the folder with specs, roles and lanes")
 
@@ -33,11 +34,20 @@ class ProjectSpec:
     """A project; paths are resolved beside its file."""
 
     path: Path
+    document: Document = field(repr=False, compare=False)
     bundles: Path
     tracker: str | None
-    signing_key: Path | None
     owner: str | None
     content: Path | None
+
+
+def meaning(document: Document) -> tuple[Refusal, ...]:
+    """Refuses what no program is built for yet: a key that would sign nothing must not look as if it did."""
+    if document.get("signing_key") is None:
+        return ()
+    message = "signing seals is not built yet (got `signing_key`, expected none)"
+    hint = "leave it out, and hand the seal on by another way than the bundle"
+    return (document.at(Label.SIGNING_UNSUPPORTED, message, ("signing_key",), on_key=True, hint=hint),)
 
 
 def build(document: Document, model: ProjectFile) -> ProjectSpec:
@@ -49,9 +59,9 @@ def build(document: Document, model: ProjectFile) -> ProjectSpec:
 
     return ProjectSpec(
         path=document.path,
+        document=document,
         bundles=beside(model.bundles) or folder,
         tracker=model.tracker,
-        signing_key=beside(model.signing_key),
         owner=model.owner,
         content=beside(model.content),
     )

@@ -97,7 +97,7 @@ class Reader:
         document = self._open(path)
         if document is None:
             return None
-        model = self._check(document, project.ProjectFile)
+        model = self._check(document, project.ProjectFile, *project.meaning(document))
         return project.build(document, model) if model else None
 
     # one kind each: the model, what it refers to, what it means together
@@ -148,9 +148,7 @@ class Reader:
             if name in known:
                 found[name] = self.device(known[name])
             else:
-                message = (
-                    f"there is no device profile `{visible(name)}` (got it, expected {one_of(sorted(known))})"
-                )
+                message = f"there is no such device profile (got `{visible(name)}`, expected {one_of(sorted(known))})"
                 path = ("pairings", role, "device")
                 refusal = document.at(Label.NAME_UNKNOWN, message, path, hint=suggest(name, known))
                 self._refuse(document.path, refusal)

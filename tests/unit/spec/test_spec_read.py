@@ -172,13 +172,9 @@ def test_the_programme() -> None:
 
 
 def test_a_project_stands_where_its_file_does(tmp_path: Path) -> None:
-    (tmp_path / "orch.toml").write_text('bundles = "out"\nsigning_key = "/keys/id"\n')
+    (tmp_path / "orch.toml").write_text('bundles = "out"\ncontent = "/content"\n')
     project = read_project(tmp_path / "orch.toml")
-    assert (project.bundles, project.signing_key, project.content) == (
-        tmp_path / "out",
-        Path("/keys/id"),
-        None,
-    )
+    assert (project.bundles, project.content) == (tmp_path / "out", Path("/content"))
     (tmp_path / "orch.toml").write_text("")
     assert read_project(tmp_path / "orch.toml").bundles == tmp_path / "runs"
 
