@@ -122,7 +122,8 @@ def parse(text: str) -> RawStatement:
     value = parser.sum(0)
     if parser.peek is not None:
         raise GrammarError(
-            f"statement goes on (got {parser.peek.text!r}, expected its end)", parser.peek.offset
+            f"statement goes on (got {parser.peek.text!r}, expected an operator or the end)",
+            parser.peek.offset,
         )
     return RawStatement(target, value)
 
@@ -243,6 +244,8 @@ class _Parser:
         left = self.factor(depth)
         offset = self.offset
         while operator := self.operator("*", "/"):
+            if self.peek is not None and self.peek.text == "*":
+                raise GrammarError("there are no powers (got **, expected a product)", self.offset - 1)
             left = _bounded(Operation(operator, left, self.factor(depth)), offset)
             offset = self.offset
         return left
@@ -297,6 +300,11 @@ class _Parser:
         return Name(token.text, None, token.offset)
 
     def name(self, token: _Token) -> Name:
+        if self.peek is not None and self.peek.text == "(" and token.text not in FUNCTIONS:
+            raise GrammarError(
+                f"{token.text!r} is no function here (got {token.text}(, expected {', '.join(FUNCTIONS)})",
+                token.offset,
+            )
         if token.text in FUNCTIONS or token.text == "i":
             raise GrammarError(
                 f"{token.text!r} is a word of the grammar (got it as a name, expected another name)",

@@ -195,5 +195,6 @@ def _differences(
 def _first_check(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
     for left, right in zip(old.get("checks", ()), new["checks"], strict=False):
         if left != right:
-            return f"; check {right['name']}: recorded {left.get('got')!r}, recomputed {right['got']!r}"
+            before, now = (f"{check.get('verdict')} ({check.get('got')})" for check in (left, right))
+            return f"; check {right['name']}: recorded {before}, recomputed {now}"
     return ""

@@ -24,6 +24,11 @@ ticks() {
 
 setsid "$@" >job/stdout 2>job/stderr </dev/null &
 child=$!
+# its group exists once setsid has run: a signal to a process noted before that would reach nobody
+until kill -0 "-$child" 2>/dev/null; do
+    read -r line <"/proc/$child/stat" || break
+    case $line in *") Z "*) break ;; esac
+done
 start=$(ticks "$child")
 read -r boot </proc/sys/kernel/random/boot_id || boot=unknown
 printf '%s %s %s\n' "$child" "$start" "$boot" >job/pid.tmp && mv job/pid.tmp job/pid

@@ -42,12 +42,10 @@ def judge(view: View) -> tuple[Check, ...]:
     runs = [began(view, NAME, name) for name in RUNS]
     missing = tuple(check for _, checks in runs for check in checks)
     began_runs = [launched for launched, _ in runs if launched is not None]
-    checks = [*missing]
-    if not missing:
-        checks.append(_deterministic(began_runs[0], began_runs[1], (split, last)))
+    checks = [] if missing else [_deterministic(began_runs[0], began_runs[1], (split, last))]
     for launched in began_runs:
         checks += trained(launched, epoch=EPOCH, first=1, last=last, publish_at=split)
-    return tuple(checks)
+    return (*checks, *missing)
 
 
 def _deterministic(first: Launched, second: Launched, versions: tuple[int, ...]) -> Check:
