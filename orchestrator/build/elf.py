@@ -46,7 +46,7 @@ def verify(data: bytes, *, target: str | None, plan: str | None) -> tuple[ElfPro
     try:
         image = read_image(data)
     except UnreadableError as error:
-        return (ElfProblem("elf", str(error)),)
+        return (ElfProblem("format", str(error)),)
     return (
         *_machine(image, target),
         *_static(image),

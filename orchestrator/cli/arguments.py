@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from orchestrator.cli.output import complain
-from orchestrator.cli.project import find_project
+from orchestrator.cli.project import Project, find_project
+from orchestrator.errors import Label, Refusal, RefusedError, Where
 
 if TYPE_CHECKING:
     from orchestrator.spec.content import Content
@@ -32,7 +33,23 @@ def content_of(explicit: Path | None) -> Content:
     """
     from orchestrator.spec import content
 
-    return content.find(explicit or find_project(quiet=True).content)
+    if explicit is not None:
+        return content.find(explicit)
+    project = find_project(quiet=True)
+    if project.content is not None and content.locate(project.content) is None:
+        raise _no_content(project)
+    return content.find(project.content)
+
+
+def _no_content(project: Project) -> RefusedError:
+    """Give the refusal at the place in `orch.toml` that names the folder."""
+    from orchestrator.spec.document import load
+
+    path = project.file or project.root
+    message = f"is no content folder (got {project.content}, expected specs, roles and lanes in it)"
+    document, _ = load(path)
+    where = document.where(("content",)) if document else Where(str(path))
+    return RefusedError([Refusal(Label.FILE_MISSING, message, where, "content")])
 
 
 def find_spec(path: Path, content: Content) -> Path:

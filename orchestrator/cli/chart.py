@@ -20,22 +20,25 @@ def can_draw(encoding: str | None) -> bool:
 
 
 def chart(
-    values: Sequence[float], *, width: int = 60, height: int = 6, blocks: bool = True
+    values: Sequence[float], *, width: int = 60, height: int = 6, columns: int = 80, blocks: bool = True
 ) -> tuple[str, ...]:
     """Draw a series from left to right.
 
     Args:
         values: finite numbers; where there are more than `width`, each column shows the last of its share.
-        width: most columns.
+        width: most bars.
         height: rows.
+        columns: of a line at most, labels included; there is at least one bar.
         blocks: whether block characters may be used.
 
     Returns:
         `height` lines, the first with the highest value, the last with the lowest; none for no finite value.
     """
-    shown = [value for value in _thinned(values, width) if math.isfinite(value)]
-    if not shown:
+    finite = [value for value in values if math.isfinite(value)]
+    if not finite:
         return ()
+    longest = max(len(f"{value:.6g}") for value in finite)
+    shown = _thinned(finite, max(1, min(width, columns - longest - 1)))
     low, high = min(shown), max(shown)
     labels = [""] * height
     labels[0], labels[-1] = f"{high:.6g}", f"{low:.6g}"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -73,6 +74,16 @@ def paint(text: str, style: str) -> str:
     return f"\x1b[{code}m{text}\x1b[0m"
 
 
+def columns() -> int:
+    """Give how wide a line of standard output may be: the terminal's width, and off a terminal any."""
+    return shutil.get_terminal_size().columns if is_terminal(sys.stdout) else sys.maxsize
+
+
+def counted(count: int, thing: str) -> str:
+    """Give a number of things: `1 update`, `2 updates`."""
+    return f"{count} {thing}" if count == 1 else f"{count} {thing}s"
+
+
 def plain(value: object) -> str:
     """Give a value as text that moves no cursor and changes no colour: a bundle's text is a stranger's."""
     return "".join(
@@ -81,13 +92,16 @@ def plain(value: object) -> str:
     )
 
 
-def table(headers: Sequence[str], rows: Iterable[Sequence[object]], *, indent: str = "") -> str:
+def table(
+    headers: Sequence[str], rows: Iterable[Sequence[object]], *, indent: str = "", width: int = sys.maxsize
+) -> str:
     """Lay out rows in aligned columns, headers first; a cell that is a verdict is coloured.
 
     Args:
         headers: one per column; all empty leaves the line out.
         rows: cells, turned to `plain` text; numbers are aligned to the right.
         indent: before every line.
+        width: where lines end, cut if they have to be; only for what is said in full elsewhere.
 
     Returns:
         Lines without a newline at the end.
@@ -96,19 +110,24 @@ def table(headers: Sequence[str], rows: Iterable[Sequence[object]], *, indent: s
     cells = [[plain(cell) for cell in row] for row in rows]
     widths = [max(len(line[i]) for line in [list(headers), *cells]) for i in range(len(headers))]
     right = [all(isinstance(row[i], int | float) for row in rows) and bool(rows) for i in range(len(headers))]
-    lines = [_line(headers, widths, right, "bold")] if any(headers) else []
-    lines += [_line(line, widths, right) for line in cells]
+    lines = [_line(headers, widths, right, width, "bold")] if any(headers) else []
+    lines += [_line(line, widths, right, width) for line in cells]
     return "\n".join(indent + line for line in lines)
 
 
 def _line(
-    cells: Sequence[str], widths: Sequence[int], right: Sequence[bool], style: str | None = None
+    cells: Sequence[str], widths: Sequence[int], right: Sequence[bool], room: int, style: str | None = None
 ) -> str:
     padded = []
     for i, (cell, width) in enumerate(zip(cells, widths, strict=True)):
         space = " " * (width - len(cell)) if right[i] or i < len(cells) - 1 else ""
-        painted = paint(cell, style or cell)
-        padded.append(space + painted if right[i] else painted + space)
+        whole = space + cell if right[i] else cell + space
+        if len(whole) <= room:
+            painted = paint(cell, style or cell)
+            padded.append(space + painted if right[i] else painted + space)
+        else:
+            padded.append(whole[: max(room, 0)])
+        room -= len(whole) + 2
     return "  ".join(padded).rstrip()
 
 

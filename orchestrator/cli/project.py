@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from orchestrator.cli.output import complain
-from orchestrator.errors import UsageError
+from orchestrator.errors import OrchError, UsageError
 
 NAME = "orch.toml"
 _DEFAULT_TRACKER = "sqlite:///{}/tracker.sqlite3"
@@ -95,6 +95,26 @@ def find_bundle(name: str, folder: Path | None = None) -> Path:
     if not found:
         raise UsageError(f"there is no bundle in {bundles} yet: `orch run LANE` makes one")
     return found[-1]
+
+
+def unsealed(bundle: Path) -> str:
+    """Say in a sentence why a folder is no sealed bundle; empty if it is one, sound or not."""
+    from evidence.bundle import is_sealed
+
+    if is_sealed(bundle):
+        return ""
+    if not (bundle / "stream.jsonl").exists():
+        return f"{bundle} is not a bundle: there is no stream.jsonl in it"
+    return (
+        f"{bundle} is not sealed: its run still goes on, or was interrupted; "
+        f"`orch run --resume {bundle}` goes on with it"
+    )
+
+
+def require_sealed(bundle: Path) -> None:
+    """Raise OrchError, with the sentence of `unsealed`, for a folder that is no sealed bundle."""
+    if why := unsealed(bundle):
+        raise OrchError(why)
 
 
 def all_bundles(folder: Path) -> tuple[Path, ...]:

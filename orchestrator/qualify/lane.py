@@ -75,7 +75,7 @@ class Outcome:
         steps: in order, without those left out.
         omitted: step -> reason.
         updates: how many the lane asks for.
-        losses: of the uninterrupted run, as its root's progress says: the sum that each update read, so before it.
+        losses: of the uninterrupted run, as its root's progress says: what each update read, so before it.
         final_loss: of the last version, as the evaluation's root says; None if none was made.
         proves: tracker items for which this run counts.
         crashed: a log file of a fault of ours, relative to the bundle; empty if there was none.

@@ -159,9 +159,9 @@ def _explain(kind: str, context: Mapping[str, Any], value: Any) -> tuple[Label, 
         choices = [choice.strip("'") for choice in context["expected"].replace(" or ", ", ").split(", ")]
         hint = suggest(value, choices) if isinstance(value, str) else ""
         return Label.VALUE_CHOICE, f"is not one of the choices (got {got}, expected {one_of(choices)})", hint
-    if kind == "string_too_short":
-        return Label.VALUE_FORMAT, "is empty (got no characters, expected text)", ""
     expected = f"text like {context['pattern']}" if "pattern" in context else "another value"
+    if kind == "string_too_short":
+        got, expected = "empty text", "text"
     return Label.VALUE_FORMAT, f"is not valid (got {got}, expected {expected})", ""
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from orchestrator.spec.places import visible
 
@@ -17,6 +17,7 @@ NAME = r"[a-z][a-z0-9_-]{0,62}"
 _ALLOWED = re.compile(r"([A-Za-z0-9_,-]|\[[0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*\])+\Z")
 _NAME = re.compile(NAME + r"\Z")
 _LONG = re.compile(r"\[[^\]]*[0-9]{7}")
+_NUMBER = re.compile(r"[0-9]{1,6}(?![0-9])(?<![0-9]{7})")
 _RANGE = re.compile(r"\[([^\[\]]*)\]")
 
 
@@ -93,6 +94,40 @@ def _piece(text: str) -> list[str]:
         return [number for item in text.strip("[]").split(",") for number in RangeSet(item).striter()]
     except RangeSetException as error:
         raise NodeSetError(f"(got `{visible(text)}`, expected ranges such as [1-3])") from error
+
+
+def fold(names: Sequence[str]) -> str:
+    """Gives names as a person writes them: `coordinator,worker[1-3]`; a name's rest may follow the number.
+
+    Only names that follow each other are folded, so that `expand` gives role names back in their order.
+    """
+    runs: list[tuple[list[str], frozenset[tuple[str, str]]]] = []
+    for name in names:
+        around = frozenset((name[: match.start()], name[match.end() :]) for match in _NUMBER.finditer(name))
+        if runs:
+            members, common = runs[-1]
+            if next_to := frozenset(each for each in common & around if _follows(members[-1], name, each)):
+                runs[-1] = ([*members, name], next_to)
+                continue
+        runs.append(([name], around))
+    return ",".join(_run_text(members, around) for members, around in runs)
+
+
+def _follows(before: str, name: str, around: tuple[str, str]) -> bool:
+    first, second = (_number(each, around) for each in (before, name))
+    padded = len(first) == len(second) or not (first.startswith("0") or second.startswith("0"))
+    return padded and int(second) == int(first) + 1
+
+
+def _number(name: str, around: tuple[str, str]) -> str:
+    return name[len(around[0]) : len(name) - len(around[1])]
+
+
+def _run_text(members: Sequence[str], arounds: frozenset[tuple[str, str]]) -> str:
+    if len(members) == 1:
+        return members[0]
+    around = min(arounds)
+    return f"{around[0]}[{_number(members[0], around)}-{_number(members[-1], around)}]{around[1]}"
 
 
 def assign(keys: Mapping[str, tuple[str, ...]]) -> dict[str, str]:

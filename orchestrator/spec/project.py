@@ -6,7 +6,7 @@ Knows the keys and that paths are meant beside the file; must not look for the f
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -34,7 +34,6 @@ class ProjectSpec:
     """A project; paths are resolved beside its file."""
 
     path: Path
-    document: Document = field(repr=False, compare=False)
     bundles: Path
     tracker: str | None
     owner: str | None
@@ -59,7 +58,6 @@ def build(document: Document, model: ProjectFile) -> ProjectSpec:
 
     return ProjectSpec(
         path=document.path,
-        document=document,
         bundles=beside(model.bundles) or folder,
         tracker=model.tracker,
         owner=model.owner,

@@ -148,7 +148,8 @@ class Reader:
             if name in known:
                 found[name] = self.device(known[name])
             else:
-                message = f"there is no such device profile (got `{visible(name)}`, expected {one_of(sorted(known))})"
+                expected = one_of(sorted(known))
+                message = f"there is no such device profile (got `{visible(name)}`, expected {expected})"
                 path = ("pairings", role, "device")
                 refusal = document.at(Label.NAME_UNKNOWN, message, path, hint=suggest(name, known))
                 self._refuse(document.path, refusal)

@@ -9,12 +9,13 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from orchestrator.cli.arguments import add_json, content_of
-from orchestrator.cli.output import print_json, say, table
+from orchestrator.cli.output import print_json, say, size_text, table
 from orchestrator.cli.project import Project, find_project
 from orchestrator.errors import Label, OrchError
 
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 _LEAST_PYTHON = (3, 11)
 _SAMPLE_RUN = "specs/runs/samples.yaml"
+_PROBE_BYTES = 1 << 16
+_LEAST_ROOM = 16 << 20  # a bundle of the shipped lanes takes a tenth of it
 
 
 @dataclass(frozen=True)
@@ -147,14 +150,26 @@ def _project(project: Project) -> Finding:
 
 
 def _bundles(folder: Path) -> Finding:
-    """Say whether a bundle could be made, without making anything."""
-    import os
-
-    nearest = next(place for place in (folder, *folder.parents) if place.exists())
-    if not nearest.is_dir() or not os.access(nearest, os.W_OK | os.X_OK):
-        return Finding("bundles", "broken", f"{folder} cannot be written: {nearest} is not a writable folder")
-    free = shutil.disk_usage(nearest).free
-    return Finding("bundles", "ok", f"{folder}, {free / (1 << 30):.1f} GiB free")
+    """Make a bundle's place, write into it, and take away again what was made."""
+    made = []
+    try:
+        for place in (*reversed(folder.parents), folder):
+            if not place.is_dir():
+                place.mkdir()
+                made.append(place)
+        with tempfile.NamedTemporaryFile(prefix=".orch-doctor-", dir=folder) as file:
+            file.write(bytes(_PROBE_BYTES))
+            file.flush()
+        free = shutil.disk_usage(folder).free
+    except OSError as error:
+        return Finding("bundles", "broken", f"{folder} cannot be written: {error.strerror}")
+    finally:
+        for place in reversed(made):
+            with suppress(OSError):  # somebody has put something there
+                place.rmdir()
+    if free < _LEAST_ROOM:
+        return Finding("bundles", "broken", f"{folder} has no room: {size_text(free)} free")
+    return Finding("bundles", "ok", f"{folder}, {size_text(free)} free")
 
 
 def _tracker(project: Project) -> Finding:

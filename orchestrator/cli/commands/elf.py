@@ -7,7 +7,7 @@ from pathlib import Path
 
 from orchestrator.cli.arguments import add_json
 from orchestrator.cli.output import complain, print_json, say
-from orchestrator.errors import Label, UsageError
+from orchestrator.errors import Label
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -33,9 +33,12 @@ def run(args: argparse.Namespace) -> int:
         try:
             data = path.read_bytes()
         except OSError as error:
-            raise UsageError(f"{path}: cannot be read: {error.strerror}") from error
-        problems = [str(problem) for problem in verify(data, target=args.target, plan=args.plan)]
-        results.append({"path": str(path), "sound": not problems, "problems": problems, **describe(data)})
+            said: dict[str, object] = {}
+            problems = [f"cannot be read (got: {error.strerror}, expected a file)"]
+        else:
+            said = describe(data)
+            problems = [str(problem) for problem in verify(data, target=args.target, plan=args.plan)]
+        results.append({"path": str(path), "sound": not problems, "problems": problems, **said})
         for problem in problems:
             complain(f"{path}: {Label.ELF}: {problem}")
         if not problems and not args.json:

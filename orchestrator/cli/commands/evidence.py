@@ -10,7 +10,7 @@ from typing import Any
 
 from orchestrator.cli.arguments import add_bundle, add_json
 from orchestrator.cli.output import complain, plain, print_json, say, size_text, table
-from orchestrator.cli.project import find_bundle
+from orchestrator.cli.project import find_bundle, require_sealed, unsealed
 from orchestrator.errors import OrchError
 
 _FACTS = ("lane", "run_id", "verdict", "grade", "started", "ended", "system", "plan", "content_sha256")
@@ -46,8 +46,11 @@ def _verify(args: argparse.Namespace, bundle: Path) -> int:
     if args.json:
         found = [{"name": each.name, "kind": str(each.kind), "message": each.message} for each in problems]
         print_json({"bundle": str(bundle), "sound": not problems, "seal": seal, "problems": found})
-    for each in problems:
-        complain(f"{bundle / each.name}: {each.kind}: {each.message}")
+    if (why := unsealed(bundle)) and not (bundle / "qualification.json").exists():
+        complain(f"orch: {why}")  # every file is missing from the listings that are not there: no news
+    else:
+        for each in problems:
+            complain(f"{bundle / each.name}: {each.kind}: {each.message}")
     if not problems and not args.json:
         say(f"sound: {bundle}\nseal: {seal}")
     return 1 if problems else 0
@@ -55,12 +58,9 @@ def _verify(args: argparse.Namespace, bundle: Path) -> int:
 
 def _show(args: argparse.Namespace, bundle: Path) -> int:
     from evidence.digest import sha256_file
-    from evidence.verify import is_sealed, read_qualification
+    from evidence.verify import read_qualification
 
-    if not is_sealed(bundle):
-        raise OrchError(
-            f"{bundle} is not sealed: its run still goes on, or was interrupted (--resume goes on)"
-        )
+    require_sealed(bundle)
     try:
         record = read_qualification(bundle)
     except (OSError, ValueError) as error:

@@ -11,10 +11,11 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
-from orchestrator.cli.output import say
+from orchestrator.cli.output import complain, say
 from orchestrator.errors import UsageError
 
 _TARGETS = {"arm64": "aarch64-linux", "aarch64": "aarch64-linux"}
+_IGNORE = ".gitignore"
 _NEXT = """
 next, in {folder}:
   orch validate lanes/first.yaml
@@ -38,6 +39,9 @@ def run(args: argparse.Namespace) -> int:
         for name, source in _starter(files("orchestrator.cli") / "starter")
     }
     contents |= {f"specs/schema/{kind}.schema.json": text(kind) for kind in MODELS}
+    ignored = (args.folder / _IGNORE).exists()
+    if ignored:  # a repository's own is no obstacle, and stays as it is
+        contents.pop(_IGNORE)
     there = [name for name in contents if (args.folder / name).exists()]
     if there:
         raise UsageError(
@@ -53,6 +57,8 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError(f"{error.filename}: cannot be written: {error.strerror}") from error
     for name in contents:
         say(str(args.folder / name))
+    if ignored:
+        complain(f"{args.folder / _IGNORE} is there already: add tracker.sqlite3* to it")
     say(_NEXT.format(folder=args.folder.resolve()))
     return 0
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 
 from orchestrator.cli.arguments import add_bundle, add_json
-from orchestrator.cli.output import complain, plain, print_json, say
-from orchestrator.cli.project import find_bundle
-from orchestrator.cli.report import EXIT_OF, failed_checks, step_json, steps_table
+from orchestrator.cli.output import complain, paint, plain, print_json, say
+from orchestrator.cli.project import find_bundle, require_sealed
+from orchestrator.cli.report import EXIT_OF, failed_checks, grade_line, step_json, steps_table
 from orchestrator.errors import OrchError, UndecidedError
 
 
@@ -23,12 +23,13 @@ def run(args: argparse.Namespace) -> int:
     from orchestrator.qualify.judge import judge_bundle
 
     bundle = find_bundle(args.bundle)
+    require_sealed(bundle)
     if problems := verify(bundle):
         first = f"{problems[0].name}: {problems[0].kind}: {problems[0].message}"
         more = (
             f" and {len(problems) - 1} more; `orch evidence verify` lists them" if len(problems) > 1 else ""
         )
-        raise OrchError(f"{bundle} is not a sound sealed bundle, so nothing is judged: {first}{more}")
+        raise OrchError(f"{bundle} is not sound, so nothing is judged: {first}{more}")
     try:
         judgement = judge_bundle(bundle)
     except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
@@ -49,7 +50,9 @@ def run(args: argparse.Namespace) -> int:
         say(steps_table(judgement.steps))
         for line in failed_checks(judgement.steps):
             say(line)
-        say(f"verdict: {judgement.verdict}\ngrade: {judgement.grade}\nbundle: {bundle}")
+        verdict = str(judgement.verdict)
+        say(f"verdict: {paint(verdict, verdict)}\n{grade_line(judgement.grade, judgement.steps)}")
+        say(f"bundle: {bundle}")
         agrees = "yes" if judgement.agrees else "no"
         say(f"agrees with what was recorded: {agrees}")
     for difference in judgement.differences:

@@ -12,9 +12,9 @@ from orchestrator.cli.arguments import add_json, cache_folder, content_of, find_
 from orchestrator.cli.boundary import EXIT_BUG
 from orchestrator.cli.chart import can_draw, chart
 from orchestrator.cli.live import live_view
-from orchestrator.cli.output import complain, print_json, say
+from orchestrator.cli.output import columns, complain, counted, paint, print_json, say
 from orchestrator.cli.project import find_bundle, find_project
-from orchestrator.cli.report import EXIT_OF, failed_checks, step_json, steps_table
+from orchestrator.cli.report import EXIT_OF, failed_checks, grade_line, step_json, steps_table
 from orchestrator.errors import UsageError
 
 if TYPE_CHECKING:
@@ -31,8 +31,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--pods",
-        metavar="local|FILE",
-        help="where roles run (default: what the gate's variable names, else this machine)",
+        metavar="WHERE",
+        help="where roles run: `local`, this machine, is all that is built yet; a pods file, here or in the "
+        "gate's variable, is refused (pods-unsupported)",
     )
     parser.add_argument("--resume", metavar="BUNDLE", help="go on with this bundle, or `last`")
     parser.add_argument("--require", choices=GRADES, help="exit 1 if the evidence is of a lesser grade")
@@ -46,6 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run; the verdict's exit code."""
+    from evidence.bundle import is_sealed
     from orchestrator.qualify.lane import run_lane
 
     if (args.lane is None) == (args.resume is None):
@@ -53,6 +55,8 @@ def run(args: argparse.Namespace) -> int:
             "either a lane or --resume BUNDLE is needed, and not both: a bundle has its lane in it"
         )
     options = _options(args)
+    if options.resume and is_sealed(options.resume):
+        complain(f"{options.resume} was sealed before: nothing runs again, and what it says is only reported")
     with live_view() as view:
         outcome = run_lane(options, view)
     if args.json:
@@ -115,21 +119,29 @@ def outcome_json(outcome: Outcome) -> dict[str, Any]:
         "system": outcome.system,
         "omitted": dict(outcome.omitted),
         "steps": [step_json(step) for step in outcome.steps],
+        "updates": outcome.updates,
         "losses": list(outcome.losses),
+        "final_loss": outcome.final_loss,
         "proves": list(outcome.proves),
     }
 
 
 def _report(outcome: Outcome) -> None:
-    lines = chart(outcome.losses, blocks=can_draw(sys.stdout.encoding))
+    lines = chart(outcome.losses, columns=columns(), blocks=can_draw(sys.stdout.encoding))
     if lines:
-        say(f"loss after each of {len(outcome.losses)} updates")
+        done, asked = len(outcome.losses), counted(outcome.updates, "update")
+        say(
+            f"loss that each of {asked} read"
+            if done == outcome.updates
+            else f"loss that {done} of {asked} read"
+        )
         say("\n".join(lines) + "\n")
     say(steps_table(outcome.steps))
     for line in failed_checks(outcome.steps):
         say(line)
+    if outcome.final_loss is not None:
+        say(f"final loss: {outcome.final_loss:.6g}")
     if outcome.proves:
         say(f"proves: {', '.join(outcome.proves)}")
-    say(
-        f"verdict: {outcome.headline}\ngrade: {outcome.grade}\nbundle: {outcome.bundle}\nseal: {outcome.seal}"
-    )
+    say(f"verdict: {paint(outcome.headline, outcome.verdict)}\n{grade_line(outcome.grade, outcome.steps)}")
+    say(f"bundle: {outcome.bundle}\nseal: {outcome.seal}")

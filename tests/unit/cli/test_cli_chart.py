@@ -34,6 +34,14 @@ def test_the_lowest_and_the_highest_differ_however_near_or_far(values):
     assert (upper, lower) == (" █", "▁█")
 
 
+@pytest.mark.parametrize("columns", [38, 20, 9, 1])
+def test_a_chart_is_no_wider_than_the_terminal_but_for_its_labels(columns):
+    lines = chart([100 / (n + 1) for n in range(200)], columns=columns)
+    longest_label = len("0.507614")
+    assert max(map(len, lines)) <= max(columns, longest_label + 2)
+    assert len(lines) == 6
+
+
 def test_values_that_are_no_numbers_draw_nothing():
     assert chart([]) == ()
     assert chart([math.nan, math.inf]) == ()

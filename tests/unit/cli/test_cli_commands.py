@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import platform
+import shutil
 from pathlib import Path
 
 import pytest
@@ -94,7 +95,12 @@ def test_elf_verify_refuses_another_plan_another_target_and_no_elf(samples, caps
     assert main(["elf", "verify", "no.elf", "--json"]) == 1
     (result,) = json.loads(capsys.readouterr().out)["files"]
     assert result["sound"] is False
-    assert main(["elf", "verify", "absent.elf"]) == 2
+    assert main(["elf", "verify", "absent.elf", "no.elf", "out/worker.elf"]) == 1
+    out, err = capsys.readouterr()
+    assert out == "out/worker.elf: sound\n"
+    absent, no = err.splitlines()
+    assert absent.startswith("absent.elf: elf: cannot be read (got: No such file")
+    assert no.startswith("no.elf: elf: format: ")
 
 
 def test_what_is_refused_is_refused_before_a_byte_is_built(samples, capsys, tmp_path):
@@ -141,11 +147,54 @@ def test_doctor_tries_things_and_says_what_it_found(samples, capsys):
 
 def test_doctor_fails_on_what_is_broken(samples, capsys):
     del samples
+    Path("orch.toml").write_text('bundles = "runs"\n')
     Path("runs").write_text("a file where bundles go")
     Path("tracker.sqlite3").write_text("no database")
     assert main(["doctor"]) == 1
     lines = {line.split()[0]: line.split()[1] for line in capsys.readouterr().out.splitlines()}
     assert (lines["bundles"], lines["tracker"], lines["python"]) == ("broken", "broken", "ok")
+
+
+@pytest.mark.parametrize("place", ["/proc/orch/runs", "/dev/full", f"deep/{'x' * 300}", "gone/under/a"])
+def test_doctor_tries_the_bundles_folder_and_leaves_no_trace(place, samples, capsys):
+    del samples
+    Path("orch.toml").write_text(f'bundles = "{place}"\n')
+    before = sorted(Path().rglob("*"))
+    main(["doctor", "--json"])
+    findings = {finding["name"]: finding for finding in json.loads(capsys.readouterr().out)["findings"]}
+    assert findings["bundles"]["state"] == ("ok" if place.startswith("gone") else "broken")
+    assert sorted(Path().rglob("*")) == before
+
+
+def test_doctor_finds_no_room(samples, capsys, monkeypatch):
+    del samples
+    usage = type(shutil.disk_usage("."))
+    monkeypatch.setattr("shutil.disk_usage", lambda _: usage(1 << 30, 1 << 30, 0))
+    assert main(["doctor", "--json"]) == 1
+    findings = {finding["name"]: finding for finding in json.loads(capsys.readouterr().out)["findings"]}
+    assert "has no room: 0 B free" in findings["bundles"]["detail"]
+
+
+def test_content_that_is_not_there_is_refused_where_it_is_named(samples, capsys):
+    Path("orch.toml").write_text('owner = "ada"\ncontent = "/nope"\n')
+    assert main(["plan", str(samples)]) == 1
+    err = capsys.readouterr().err
+    assert err.startswith(f"{Path.cwd()}/orch.toml:2:11: file-missing: is no content folder (got /nope")
+
+
+@pytest.mark.parametrize("arguments", [["--pods", "rented.yaml"], ["--pods", "simulated"]])
+def test_nodes_elsewhere_are_refused_by_label(arguments, samples, capsys):
+    assert main(["run", str(samples), *arguments]) == 1
+    (line,) = (line for line in capsys.readouterr().err.splitlines() if "pods" in line)
+    assert line.startswith(f"{arguments[1]}: pods-unsupported: nodes over SSH are not built yet")
+    assert "`--pods local`" in line
+    assert not Path("runs").exists()
+
+
+def test_bundles_that_cannot_be_written_are_refused_by_label(samples, capsys):
+    Path("file").write_text("")
+    assert main(["run", str(samples), "--bundles", "file"]) == 1
+    assert "file: write-failed: bundles cannot be written here" in capsys.readouterr().err
 
 
 def test_roles_that_hold_the_same_are_shown_once(samples, capsys, tmp_path):

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -43,8 +44,26 @@ def test_nothing_is_overwritten_and_then_nothing_is_written(there, tmp_path, cap
     assert sorted(tmp_path.rglob("*")) == before
 
 
-def test_bundles_stay_out_of_the_users_repository(project):
-    assert "*" in (project / "runs" / ".gitignore").read_text().splitlines()
+def test_what_runs_make_stays_out_of_the_users_repository(project, orch):
+    def git(*arguments: str):
+        command = ["git", "-C", str(project), *arguments]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+    git("init", "-q")
+    assert orch("load", "programme.yaml", cwd=project, module="orchestrator.cli.tracker").returncode == 0
+    (project / "runs" / "first-1").mkdir()
+    (project / "runs" / "first-1" / "stream.jsonl").write_text("")
+    seen = git("status", "--porcelain", "--untracked-files=all").split()
+    assert not [name for name in seen if name.startswith(("runs/", "tracker"))]
+    assert "orch.toml" in seen
+
+
+def test_a_repositorys_own_gitignore_is_left_as_it_is(tmp_path, capsys):
+    (tmp_path / ".gitignore").write_text("mine\n")
+    assert main(["init", str(tmp_path)]) == 0
+    assert (tmp_path / ".gitignore").read_text() == "mine\n"
+    assert "add tracker.sqlite3* to it" in capsys.readouterr().err
+    assert (tmp_path / "runs" / ".gitignore").is_file()
 
 
 def test_the_programme_loads(project, orch):

@@ -2,8 +2,10 @@ from __future__ import annotations
 
 import json
 
-from orchestrator.cli.output import paint, print_json, size_text, table
-from orchestrator.cli.report import failed_checks, steps_table
+import pytest
+
+from orchestrator.cli.output import counted, paint, print_json, size_text, table
+from orchestrator.cli.report import failed_checks, grade_line, steps_table
 from orchestrator.qualify.checks import Check, StepOutcome, Verdict
 
 PASSED = Check("states-equal", Verdict.PASS, ("a",), "x", "x")
@@ -43,6 +45,45 @@ def test_a_failed_check_says_what_was_expected_what_was_there_and_where():
         "  see      steps/split/1/run/root/progress",
         "  see      plan.json",
     ]
+
+
+def test_failures_come_before_what_is_unknown_and_roles_are_folded():
+    def check(name, verdict, got):
+        return Check(name, verdict, (), "x86_64", got)
+
+    steps = (
+        StepOutcome("build", Verdict.UNKNOWN, 1, "", (check("late", Verdict.UNKNOWN, "nothing"),)),
+        StepOutcome(
+            "preflight",
+            Verdict.FAIL,
+            1,
+            "",
+            tuple(
+                check(f"worker{n}-target", Verdict.FAIL, "riscv64" if n < 4 else "s390x") for n in range(1, 6)
+            ),
+        ),
+    )
+    assert [line for line in failed_checks(steps) if not line.startswith(" ")] == [
+        "fail: preflight: worker[1-3]-target",
+        "fail: preflight: worker[4-5]-target",
+        "unknown: build: late",
+    ]
+
+
+@pytest.mark.parametrize(("attempts", "line"), [(0, "grade: host (no role ran)"), (1, "grade: host")])
+def test_a_grade_of_a_run_without_roles_says_so(attempts, line):
+    steps = (*STEPS[:1], StepOutcome("refusals", Verdict.UNKNOWN, attempts, "", ()))
+    assert grade_line("host", steps) == line
+
+
+def test_a_table_ends_where_its_width_does():
+    lines = table(("step", "reason"), [("build", "it was refused")], width=10).splitlines()
+    assert lines == ["step   rea", "build  it"]
+    assert table(("step", "reason"), [("build", "it was refused")], width=3).splitlines() == ["ste", "bui"]
+
+
+def test_one_thing_is_not_many():
+    assert [counted(n, "update") for n in (0, 1, 2)] == ["0 updates", "1 update", "2 updates"]
 
 
 def test_sizes_are_read_by_people():

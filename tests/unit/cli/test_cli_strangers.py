@@ -52,6 +52,18 @@ def test_neither_show_nor_judge_takes_it_for_a_bug(record, tmp_path, capsys):
     assert json.loads(capsys.readouterr().out)["error"]["kind"] == "undecided"
 
 
+@pytest.mark.parametrize("files", [(), ("stream.jsonl",)])
+@pytest.mark.parametrize("verb", [["evidence", "verify"], ["evidence", "show"], ["judge"]])
+def test_no_bundle_and_an_unfinished_one_are_said_in_a_sentence(verb, files, tmp_path, capsys):
+    for name in ("a", "b", "c", *files):
+        (tmp_path / name).write_text("")
+    assert main([*verb, str(tmp_path)]) == 1
+    out, err = capsys.readouterr()
+    assert (out, len(err.splitlines())) == ("", 1)
+    says = "is not sealed: its run still goes on" if files else "is not a bundle: there is no stream.jsonl"
+    assert f"orch: {tmp_path} {says}" in err
+
+
 def test_what_it_says_moves_no_cursor(tmp_path, capsys):
     steps = [{"name": CLEAR, "verdict": CLEAR, "attempts": 1, "checks": [], "reason": CLEAR}]
     made = bundle(tmp_path / "made", {**LANE, "steps": steps})

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.spec.nodesets import MAX_NAMES, NodeSetError, assign, expand
+from orchestrator.spec.nodesets import MAX_NAMES, NodeSetError, assign, expand, fold
 
 
 @pytest.mark.parametrize(
@@ -83,3 +83,31 @@ def test_nothing_else_escapes(text: str) -> None:
 
 def test_the_first_key_that_names_a_role_has_it() -> None:
     assert assign({"a": ("w1", "w2"), "b": ("w2", "w3")}) == {"w1": "a", "w2": "a", "w3": "b"}
+
+
+@pytest.mark.parametrize(
+    ("names", "folded"),
+    [
+        ([], ""),
+        (["root"], "root"),
+        (["root", "worker1", "worker2", "worker3"], "root,worker[1-3]"),
+        (["worker1-target", "worker2-target"], "worker[1-2]-target"),
+        (["worker9", "worker10"], "worker[9-10]"),
+        (["n08", "n09", "n10"], "n[08-10]"),
+        (["n9", "n010"], "n9,n010"),
+        (["n1", "n3", "n2"], "n1,n3,n2"),
+        (["a1b1", "a2b2"], "a1b1,a2b2"),
+        (["a1b1", "a1b2", "a2b2"], "a1b[1-2],a2b2"),
+        (["p12345678", "p12345679"], "p12345678,p12345679"),
+    ],
+)
+def test_names_are_folded_where_one_number_counts_up(names: list[str], folded: str) -> None:
+    assert fold(names) == folded
+
+
+@given(
+    st.lists(st.from_regex(r"[ab]{1,2}[0-9]{1,2}([ab][0-9]{1,2})?", fullmatch=True), unique=True, min_size=1)
+)
+def test_what_is_folded_expands_to_the_same_names_in_order(names: list[str]) -> None:
+    assert list(expand(fold(names))) == names
+    assert list(expand(fold(sorted(names)))) == sorted(names)
