@@ -56,10 +56,9 @@ class StepState:
         """What goes on in it, in one line."""
         if not self.launch:
             return self.reason
-        roles = "  ".join(f"{role} {update}" for role, (update, _) in self.versions.items())
-        losses = [loss for _, loss in self.versions.values()]
-        loss = f"  loss {losses[0]:.6g}" if losses else ""
-        return f"{self.launch}  {roles}{loss}".rstrip()
+        roles = [f"{role} {update}" for role, (update, _) in self.versions.items()]
+        losses = [f"loss {loss:.6g}" for _, loss in self.versions.values()]
+        return "  ".join((self.launch, *losses[:1], *roles))  # the roles last: there may be many
 
 
 class Progress:
@@ -178,5 +177,24 @@ def live_view() -> Iterator[PlainView | LiveView]:
     live: Live = Live(
         view, console=view.console, refresh_per_second=10, transient=True, redirect_stdout=False
     )
-    with live:
+    with live, _quiet_keys():
         yield view
+
+
+@contextmanager
+def _quiet_keys() -> Iterator[None]:
+    """Keep the terminal from writing ^C into the lines that are redrawn, which it would push out of place."""
+    import termios
+
+    try:
+        before = termios.tcgetattr(sys.stderr)
+    except termios.error:
+        yield
+        return
+    quiet = [*before]
+    quiet[3] &= ~termios.ECHOCTL
+    termios.tcsetattr(sys.stderr, termios.TCSANOW, quiet)
+    try:
+        yield
+    finally:
+        termios.tcsetattr(sys.stderr, termios.TCSANOW, before)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from orchestrator.cli.arguments import cache_folder
-from orchestrator.cli.output import complain
+from orchestrator.cli.output import complain, counted
 
 if TYPE_CHECKING:
     from orchestrator.build.compile import Program
@@ -46,6 +46,6 @@ def build_all(planned: Planned, spec: RunSpec, content_root: Path) -> tuple[Prog
 
     if refusals := admit(planned.plan, spec, {}, None):
         raise RefusedError(refusals)
-    complain(f"building {len(planned.plan.roles)} programs")
+    complain(f"building {counted(len(planned.plan.roles), 'program')}")
     pairings = [(role, planned.targets[role.name]) for role in planned.plan.roles]
     return build_programs(planned.plan, pairings, content_root, cache_folder())

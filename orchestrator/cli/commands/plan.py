@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from orchestrator.cli.arguments import add_json, content_of, find_spec
-from orchestrator.cli.output import print_json, say, size_text, table
+from orchestrator.cli.output import counted, print_json, say, size_text, table
+from orchestrator.errors import UsageError
+from orchestrator.spec.nodesets import fold
 
 if TYPE_CHECKING:
     from orchestrator.admit.memory import Demand
@@ -41,6 +43,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="build a run spec's programs too, as for a lane, for their digests",
     )
+    detail = parser.add_mutually_exclusive_group()
+    detail.add_argument("--role", metavar="NAME", help="lay out this role's memory (default: the largest)")
+    detail.add_argument("-v", "--verbose", action="store_true", help="lay out the memory of every role")
     add_json(parser)
 
 
@@ -50,8 +55,22 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print_json(_as_json(preview))
     else:
-        _print(preview)
+        shown = _laid_out(preview.demands, args.role, every=args.verbose)
+        _print(preview, shown)
     return 0
+
+
+def _laid_out(demands: Sequence[Demand], role: str | None, *, every: bool) -> tuple[Demand, ...]:
+    """Give the demands whose lines are shown: of roles that ask for the same, the first."""
+    if role is not None:
+        found = tuple(demand for demand in demands if demand.role == role)
+        if not found:
+            names = fold([demand.role for demand in demands])
+            raise UsageError(f"there is no such role (got {role}, expected one of {names})")
+        return found
+    if every:
+        return tuple({demand.lines: demand for demand in reversed(demands)}.values())[::-1]
+    return (max(demands, key=lambda demand: demand.total),)
 
 
 def _preview(args: argparse.Namespace) -> _Preview:
@@ -113,23 +132,25 @@ def _role_json(planned: Planned, role: Role, demand: Demand) -> dict[str, Any]:
     }
 
 
-def _print(preview: _Preview) -> None:
+def _print(preview: _Preview, laid_out: Sequence[Demand]) -> None:
     plan, lane = preview.planned.plan, preview.lane
     system = plan.system
     if lane:
-        say(f"lane      {lane.name}: {lane.updates} updates, split after {lane.split}")
-    words = f"{system.state_words} words of state, {system.rows} samples of {system.sample_words}"
+        say(f"lane      {lane.name}: {counted(lane.updates, 'update')}, split after {lane.split}")
+    data = f"{counted(system.rows, 'sample')} of {counted(system.sample_words, 'word')}"
+    words = f"{counted(system.state_words, 'word')} of state, {data}"
     say(f"system    {system.name}: {words}")
     say(f"          {system.digest}")
     say(f"plan      {plan.digest}")
     say(f"combine   {_order(plan.combine_order)}")
     say(f"owners    {_owners(plan.ownership)}")
     say("\n" + _roles_table(preview.planned))
-    # roles that hold the same are shown once
-    for lines, demands in groupby(preview.demands, lambda demand: demand.lines):
-        names = _some([demand.role for demand in demands])
-        say(f"\nmemory of {names}: {size_text(sum(line.bytes for line in lines))}")
-        say(table(("", "", ""), [(line.what, line.formula, line.bytes) for line in lines], indent="  "))
+    say("\n" + _memory_table(preview.demands))
+    for demand in laid_out:
+        say(f"\nmemory of {demand.role}: {size_text(demand.total)}")
+        say(
+            table(("", "", ""), [(line.what, line.formula, line.bytes) for line in demand.lines], indent="  ")
+        )
     if preview.programs:
         rows = [(each.role, each.target, each.size, each.sha256) for each in preview.programs]
         say("\n" + table(("program", "target", "bytes", "sha256 with the binding zeroed"), rows))
@@ -137,6 +158,15 @@ def _print(preview: _Preview) -> None:
         say(f"\n{number}. {step.name}: {step.skipped or step.does}")
         for check in () if step.skipped else step.checks:
             say(f"   - {check}")
+
+
+def _memory_table(demands: Sequence[Demand]) -> str:
+    """Give what each role asks for; roles that ask for as much in one line."""
+    alike: dict[int, list[str]] = {}
+    for demand in demands:
+        alike.setdefault(demand.total, []).append(demand.role)
+    rows = [(fold(names), total) for total, names in alike.items()]
+    return table(("memory of", "bytes for each"), rows)
 
 
 def _owners(held: Ownership) -> str:
@@ -180,9 +210,3 @@ def _order(names: tuple[str, ...]) -> str:
     for number, name in enumerate(names[1:], start=1):
         text = f"{text} + {name}" if number == 1 else f"({text}) + {name}"
     return text
-
-
-def _some(names: list[str]) -> str:
-    if len(names) <= _SHOWN:
-        return ", ".join(names)
-    return f"{', '.join(names[: _SHOWN - 1])} and {len(names) - _SHOWN + 1} more"

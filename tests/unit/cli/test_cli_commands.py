@@ -197,7 +197,9 @@ def test_bundles_that_cannot_be_written_are_refused_by_label(samples, capsys):
     assert "file: write-failed: bundles cannot be written here" in capsys.readouterr().err
 
 
-def test_roles_that_hold_the_same_are_shown_once(samples, capsys, tmp_path):
+@pytest.fixture
+def wide(samples, tmp_path) -> Path:
+    """A run of forty workers that hold the same, and a root with the rest."""
     system = samples.parents[1] / "specs" / "systems" / "least-squares.yaml"
     run = tmp_path / "wide.yaml"
     run.write_text(
@@ -205,11 +207,40 @@ def test_roles_that_hold_the_same_are_shown_once(samples, capsys, tmp_path):
         'roles: [root, "worker[1-40]"]\nsamples: {root: rest, "worker[1-40]": 7}\n'
         'pairings: {"root,worker[1-40]": {target: x86_64-linux}}\n'
     )
-    assert main(["plan", str(run)]) == 0
+    return run
+
+
+def test_roles_that_hold_the_same_are_one_line_and_the_largest_is_laid_out(wide, capsys):
+    assert main(["plan", str(wide)]) == 0
     shown = capsys.readouterr().out
-    assert shown.count("memory of ") == 2
-    assert "memory of worker1, worker2, worker3, worker4, worker5, worker6, worker7 and 33 more: " in shown
+    assert [line.split()[0] for line in _after(shown, "memory of  ")] == ["root", "worker[1-40]"]
+    assert [line for line in shown.splitlines() if line.startswith("memory of ")][1].startswith(
+        "memory of root: "
+    )
     assert "+ worker7 + ... 25 more ... + worker33 +" in shown
+
+
+@pytest.mark.parametrize(
+    ("arguments", "laid_out"), [(["--role", "worker7"], ["worker7"]), (["-v"], ["root", "worker1"])]
+)
+def test_any_role_s_memory_can_be_laid_out(arguments, laid_out, wide, capsys):
+    assert main(["plan", str(wide), *arguments]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[2] for line in lines if line.startswith("memory of ") and line.endswith("B")] == [
+        f"{role}:" for role in laid_out
+    ]
+
+
+def test_a_role_that_is_not_there_is_usage(wide, capsys):
+    assert main(["plan", str(wide), "--role", "boss"]) == 2
+    assert "(got boss, expected one of root,worker[1-40])" in capsys.readouterr().err
+
+
+def _after(text: str, head: str) -> list[str]:
+    """The lines of a table below the one that begins with its head, to the next empty one."""
+    lines = text.splitlines()
+    start = next(number for number, line in enumerate(lines) if line.startswith(head)) + 1
+    return lines[start : lines.index("", start)]
 
 
 @pytest.mark.parametrize("verb", [["plan"], ["build", "-o", "out"]])

@@ -27,7 +27,7 @@ def test_a_step_is_followed_through_its_attempts():
     (step,) = progress.steps.values()
     assert (step.name, step.attempt, step.launch, step.verdict) == ("split", 2, "again", "")
     progress.update("split", "again", {"root": (7, 0.5), "worker": (6, 0.75)})
-    assert step.detail == "again  root 7  worker 6  loss 0.5"
+    assert step.detail == "again  loss 0.5  root 7  worker 6"
     progress.event(event("launch.finished", step="split", attempt=2, launch="again"))
     assert step.detail == "no exit code came back from worker"
     progress.event(event("step.judged", step="split", verdict="pass"))
@@ -64,5 +64,5 @@ def test_a_frame_shows_every_step_and_what_runs_now():
         console.print(view)
     first, second = capture.get().splitlines()
     assert "split" in first
-    assert "attempt 2  again  root 7  loss 0.5" in first
+    assert "attempt 2  again  loss 0.5  root 7" in first
     assert second.startswith("unknown  evaluate")
