@@ -1,7 +1,7 @@
-"""The `tracker` command: its arguments, one function per command, one boundary for errors.
+"""The `tracker` command: its arguments, and one boundary for what its commands say and raise.
 
-Knows no reader of programme files: the console script passes one. Imports the database library only inside
-the commands, so that help stays fast. Results go to stdout, complaints to stderr.
+Knows no reader of programme files and no judge: the console script hands them in. Results go to stdout,
+complaints to stderr.
 
 Exit codes: 0 done; 1 refused, or something is wrong; 2 usage; 4 undecided (the database stayed locked).
 """
@@ -13,74 +13,61 @@ import json
 import os
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, NoReturn
 
-from tracker.errors import BundleError, TrackerError
-from tracker.programme import GRADES, Programme
-
-if TYPE_CHECKING:
-    from tracker.store import Store
-
+from tracker import commands
+from tracker.commands import Answer, Call
+from tracker.engine import Engine
+from tracker.errors import TrackerError, UsageError
+from tracker.programme import GRADES
 
 _MOST = 1_000_000  # lines that a list gives
+_KINDS = {1: "failed", 2: "usage", 4: "undecided"}
+_RUN = "`last`, a bundle's name, or a run id or either end of one"
+_INTERRUPTED = "interrupted; what was being written is rolled back"
 
 
-@dataclass(frozen=True)
-class Answer:
-    """What a command says: as text, as JSON, and by its exit code."""
-
-    text: str
-    value: Any
-    code: int = 0
-
-
-@dataclass(frozen=True)
-class Call:
-    """A command's arguments, with what the console script gave."""
-
-    arguments: argparse.Namespace
-    read_programme: Callable[[Path], Programme]
-    url: str | None
-
-    def store(self, *, create: bool = False) -> Store:
-        """Open the database that was asked for."""
-        from tracker.store import default_url, open_store
-
-        return open_store(self.arguments.db or default_url(self.url), create=create)
-
-
-def main(
-    argv: Sequence[str], read_programme: Callable[[Path], Programme], default_db: str | None = None
-) -> int:
+def main(argv: Sequence[str], engine: Engine) -> int:
     """Run the `tracker` command.
 
     Args:
         argv: the arguments, without the program's name.
-        read_programme: reads a programme file; what it raises is passed on.
-        default_db: the database where neither `--db` nor `TRACKER_DB` names one.
+        engine: what only the engine knows; what it raises is passed on.
 
     Returns:
         The exit code.
     """
+    as_json = "--json" in argv
     try:
-        arguments = _parser().parse_args(argv, argparse.Namespace(db=None, json=False))
-    except SystemExit as stop:
+        arguments = _parser(engine.version).parse_args(argv, argparse.Namespace(db=None, json=False))
+        answer: Answer = arguments.command(Call(arguments, engine))
+        for complaint in answer.complaints:
+            print(complaint, file=sys.stderr)
+        _say(_json(answer.value) if as_json else answer.text)
+    except SystemExit as stop:  # argparse leaves so after help and version
         return stop.code if isinstance(stop.code, int) else 2
-    try:
-        answer: Answer = arguments.command(Call(arguments, read_programme, default_db))
-        _say(json.dumps(answer.value) if arguments.json else answer.text)
     except TrackerError as error:
-        print(error, file=sys.stderr)
-        return error.exit_code
+        return _complain(str(error), error.exit_code, as_json=as_json)
     except KeyboardInterrupt:
-        print("interrupted; what was being written is rolled back", file=sys.stderr)
-        return 4
+        return _complain(_INTERRUPTED, 4, as_json=as_json)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # the reader has left: nothing more can be said to it
         return 0
     return answer.code
+
+
+def _complain(message: str, code: int, *, as_json: bool) -> int:
+    print(f"tracker: {message}", file=sys.stderr)
+    if as_json:
+        _say(_json({"error": {"kind": _KINDS[code], "message": message}}))
+    return code
+
+
+def _json(value: object) -> str:
+    """Give JSON as `orch` prints it; where the output cannot hold every character, in ASCII."""
+    narrow = (sys.stdout.encoding or "utf-8").lower().replace("-", "") != "utf8"
+    return json.dumps(value, indent=2, ensure_ascii=narrow)
 
 
 def _say(text: str) -> None:
@@ -90,146 +77,27 @@ def _say(text: str) -> None:
         print(text.encode(encoding, "backslashreplace").decode(encoding), flush=True)
 
 
-def _load(call: Call) -> Answer:
-    from tracker.load import load
+class _Parser(argparse.ArgumentParser):
+    """Complaints go through the boundary like all others, the usage after them; an option is written out."""
 
-    done = load(call.store(create=True), call.read_programme(call.arguments.file))
-    lines = [f"{done.milestones} milestones, {done.items} items"]
-    for word, names in (
-        ("verified by recorded runs", done.verified),
-        ("no longer verified: the evidence does not meet the new proof", done.reopened),
-        ("no longer in the programme, kept", done.unlisted),
-    ):
-        lines.extend([f"{word}: {', '.join(names)}"] if names else [])
-    return Answer("\n".join(lines), asdict(done))
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**{"allow_abbrev": False, **options})
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"{message}\n{self.format_usage().strip()}")
 
 
-def _status(call: Call) -> Answer:
-    from tracker import pages, query
-
-    found = query.status(call.store())
-    return Answer(pages.status(found), asdict(found))
-
-
-def _next(call: Call) -> Answer:
-    from tracker import lacking, pages
-
-    found = lacking.next_items(call.store())
-    return Answer(pages.ready(found), {"items": [asdict(each) for each in found]})
-
-
-def _show(call: Call) -> Answer:
-    from tracker import pages, query
-
-    found = query.item(call.store(), call.arguments.id)
-    if found is None:
-        return _run_show(call)
-    item, attached = found
-    return Answer(
-        pages.item(item, attached), {"item": asdict(item), "evidence": [asdict(e) for e in attached]}
-    )
-
-
-def _run_list(call: Call) -> Answer:
-    from tracker import pages, query
-
-    wanted = call.arguments
-    found = query.runs(
-        call.store(), lane=wanted.lane, verdict=wanted.verdict, grade=wanted.grade, limit=wanted.limit
-    )
-    return Answer(pages.runs(found), {"runs": [asdict(each) for each in found]})
-
-
-def _run_show(call: Call) -> Answer:
-    from tracker import pages, query
-
-    found = query.run(call.store(), call.arguments.id)
-    return Answer(pages.run(found), asdict(found))
-
-
-def _run_close(call: Call) -> Answer:
-    from tracker import query, record
-
-    store = call.store()
-    run = query.run_id(store, call.arguments.id)
-    record.close_run(store, run, call.arguments.text)
-    return Answer(f"{run} interrupted", {"run_id": run, "state": "interrupted"})
-
-
-def _note(call: Call) -> Answer:
-    from tracker import beside, query
-
-    store = call.store()
-    run = query.run_id(store, call.arguments.id)
-    beside.note(store, run, call.arguments.text, call.arguments.effect)
-    return Answer(
-        f"{run} {call.arguments.effect}: {call.arguments.text}",
-        {"run_id": run, "effect": call.arguments.effect},
-    )
-
-
-def _evidence_list(call: Call) -> Answer:
-    from tracker import pages, query
-
-    found = query.evidence(call.store())
-    return Answer(pages.evidence(found), {"evidence": [asdict(each) for each in found]})
-
-
-def _measure(call: Call) -> Answer:
-    from tracker import beside, query
-
-    store, given = call.store(), call.arguments
-    run = query.run_id(store, given.id)
-    revision = beside.measure(store, run, given.name, given.value, given.unit)
-    value = {
-        "run_id": run,
-        "name": given.name,
-        "value": given.value,
-        "unit": given.unit,
-        "revision": revision,
-    }
-    return Answer(
-        f"{run} {given.name} = {given.value} {given.unit}".rstrip() + f" (revision {revision})", value
-    )
-
-
-def _ingest(call: Call) -> Answer:
-    from tracker.record import ingest
-
-    store = call.store(create=True)
-    lines, done, refused = [], [], []
-    for bundle in call.arguments.bundles:
-        try:
-            recorded = ingest(store, bundle)
-        except BundleError as error:
-            print(error, file=sys.stderr)
-            refused.append({"bundle": str(bundle), "problems": error.problems})
-            continue
-        proves = f", evidence for {', '.join(recorded.items)}" if recorded.items else ""
-        known = "" if recorded.new else " (known)"
-        lines.append(f"{recorded.run_id} {recorded.lane} {recorded.verdict} {recorded.grade}{known}{proves}")
-        done.append(asdict(recorded))
-    return Answer("\n".join(lines), {"recorded": done, "refused": refused}, 1 if refused else 0)
-
-
-def _doctor(call: Call) -> Answer:
-    from tracker.doctor import examine
-
-    found = examine(call.store(), bundles=call.arguments.bundles)
-    text = "\n".join(f"{finding.subject}: {finding.message}" for finding in found) or "healthy"
-    return Answer(text, {"findings": [asdict(finding) for finding in found]}, 1 if found else 0)
-
-
-def _parser() -> argparse.ArgumentParser:
-    common = argparse.ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS)
+def _parser(version: str) -> argparse.ArgumentParser:
+    common = _Parser(add_help=False, argument_default=argparse.SUPPRESS)
     common.add_argument(
         "--db", metavar="URL", help="sqlite:///PATH or a path (default: TRACKER_DB, else the project's)"
     )
     common.add_argument("--json", action="store_true", help="one JSON object on stdout")
-    parser = argparse.ArgumentParser(
-        "tracker", description="What is planned, what ran, what is proven.", parents=[common]
+    parser = _Parser(
+        prog="tracker", description="What is planned, what ran, what is proven.", parents=[common]
     )
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    parser.add_argument("--version", action="version", version=f"tracker {version}")
+    verbs = parser.add_subparsers(required=True, metavar="COMMAND")
 
     def add(to: Any, name: str, command: Callable[[Call], Answer], text: str) -> argparse.ArgumentParser:
         made: argparse.ArgumentParser = to.add_parser(name, help=text, description=text, parents=[common])
@@ -237,59 +105,70 @@ def _parser() -> argparse.ArgumentParser:
         return made
 
     def group(name: str, text: str) -> Any:
-        made = commands.add_parser(name, help=text, description=text, parents=[common])
+        made = verbs.add_parser(name, help=text, description=text, parents=[common])
         return made.add_subparsers(required=True, metavar="COMMAND")
 
     def about(to: Any, name: str, command: Callable[[Call], Answer], text: str) -> argparse.ArgumentParser:
         made = add(to, name, command, text)
-        made.add_argument("id", metavar="RUN", help="a run id, or the beginning of one")
+        made.add_argument("id", metavar="RUN", help=_RUN)
         return made
 
-    add(commands, "load", _load, "make a programme file the one kept; evidence stays").add_argument(
+    add(verbs, "load", commands.load, "make a programme file the one kept; evidence stays").add_argument(
         "file", type=Path
     )
-    add(commands, "status", _status, "milestones, runs, and the last runs")
-    add(commands, "next", _next, "open items whose needs are met, and what would prove them")
-    add(commands, "show", _show, "an item, or a run").add_argument(
-        "id", metavar="ID", help="an item or a run"
+    add(verbs, "status", commands.status, "milestones, runs, and the last runs")
+    add(verbs, "next", commands.next_items, "open items whose needs are met, and what would prove them")
+    add(verbs, "show", commands.show, "an item, or a run").add_argument(
+        "id", metavar="ID", help=f"an item, or a run: {_RUN}"
     )
     runs = group("run", "runs: list, show, note, close")
-    listed = add(runs, "list", _run_list, "runs, newest first")
+    listed = add(runs, "list", commands.run_list, "runs, newest first")
     listed.add_argument("--lane", default="")
     listed.add_argument("--verdict", default="", choices=("pass", "fail", "unknown"))
     listed.add_argument("--grade", default="", choices=GRADES)
     listed.add_argument("--limit", type=_count, default=20, help="at most so many (default: 20)")
-    about(runs, "show", _run_show, "everything known of a run")
-    about(runs, "close", _run_close, "give up a run that was left running; final").add_argument(
+    about(runs, "show", commands.run_show, "everything known of a run")
+    about(runs, "close", commands.run_close, "give up a run that was left running; final").add_argument(
         "text", metavar="REASON"
     )
-    noted = about(runs, "note", _note, "add a note to a run")
+    noted = about(runs, "note", commands.note, "add a note to a run")
     noted.add_argument("text", metavar="TEXT")
     noted.set_defaults(effect="note")
     proofs = group("evidence", "evidence: list, withdraw, reinstate")
-    add(proofs, "list", _evidence_list, "every run that was attached to an item")
+    add(proofs, "list", commands.evidence_list, "every run that was attached to an item")
     for effect, text in (
         ("withdraw", "let a run count no more, for a reason"),
         ("reinstate", "let it count again"),
     ):
-        corrected = about(proofs, effect, _note, text)
+        corrected = about(proofs, effect, commands.note, text)
         corrected.add_argument("text", metavar="REASON")
         corrected.set_defaults(effect=effect)
-    measured = about(commands, "measure", _measure, "add a measurement beside a run; a later one supersedes")
-    measured.add_argument("name", metavar="NAME")
-    measured.add_argument("value", metavar="VALUE", type=float)
-    measured.add_argument("unit", metavar="UNIT", nargs="?", default="")
-    add(commands, "ingest", _ingest, "verify bundles and record them").add_argument(
-        "bundles", metavar="BUNDLE", type=Path, nargs="+"
+    measured = about(
+        verbs, "measure", commands.measure, "add a measurement beside a run; a later one supersedes"
     )
-    add(commands, "doctor", _doctor, "look for what is wrong; repairs nothing").add_argument(
+    measured.add_argument("name", metavar="NAME")
+    measured.add_argument("value", metavar="VALUE", type=_number)
+    measured.add_argument("unit", metavar="UNIT", nargs="?", default="")
+    add(verbs, "ingest", commands.ingest, "verify bundles, judge them again and record them").add_argument(
+        "bundles", metavar="BUNDLE", nargs="+", help="its folder, its name, or `last`: the newest one"
+    )
+    looked = add(verbs, "doctor", commands.doctor, "look for what is wrong; repairs nothing")
+    which = looked.add_mutually_exclusive_group()
+    which.add_argument(
         "--no-bundles", dest="bundles", action="store_false", help="do not verify the recorded bundles"
     )
+    which.add_argument("--judge", action="store_true", help="judge the recorded bundles again, too")
     return parser
 
 
 def _count(text: str) -> int:
-    value = int(text)
-    if not 1 <= value <= _MOST:
-        raise argparse.ArgumentTypeError(f"(got {value}, expected 1 to {_MOST})")
-    return value
+    if not text.isascii() or not text.isdigit() or len(text) > len(str(_MOST)) or not 1 <= int(text) <= _MOST:
+        raise argparse.ArgumentTypeError(f"(got {text[:40]}, expected a whole number, 1 to {_MOST})")
+    return int(text)
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"(got {text[:40]}, expected a number)") from None

@@ -14,6 +14,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from tracker import process, schema, sealed
+from tracker.engine import Judge
 from tracker.errors import BundleError
 from tracker.record import holder_of
 from tracker.store import Store
@@ -41,12 +42,13 @@ class Finding:
     message: str
 
 
-def examine(store: Store, *, bundles: bool = True) -> tuple[Finding, ...]:
+def examine(store: Store, *, bundles: bool = True, judge: Judge | None = None) -> tuple[Finding, ...]:
     """Look at everything; empty means healthy.
 
     Args:
         store: the database, opened (which has checked its application and version).
         bundles: also verify every recorded bundle, which reads all their files.
+        judge: also judges every bundle that verifies, which recomputes what its files show.
     """
     with store.read() as connection:
         found = [*_file(connection), *_objects(connection)]
@@ -54,7 +56,7 @@ def examine(store: Store, *, bundles: bool = True) -> tuple[Finding, ...]:
             return tuple(found)  # rows cannot be read by columns that may not be there
         found.extend((*_left_running(connection), *_baseless(connection)))
         recorded = _sealed_runs(connection) if bundles else ()
-    return (*found, *(finding for row in recorded for finding in _bundle(store, row)))
+    return (*found, *(finding for row in recorded for finding in _bundle(store, row, judge)))
 
 
 def _file(connection: sa.Connection) -> Iterator[Finding]:
@@ -128,7 +130,7 @@ def _sealed_runs(connection: sa.Connection) -> tuple[sa.Row[Any], ...]:
     return tuple(rows)
 
 
-def _bundle(store: Store, row: sa.Row[Any]) -> Iterator[Finding]:
+def _bundle(store: Store, row: sa.Row[Any], judge: Judge | None) -> Iterator[Finding]:
     subject = f"run {row.run_id}"
     path = Path(row.path)
     if not path.is_dir():
@@ -160,3 +162,5 @@ def _bundle(store: Store, row: sa.Row[Any]) -> Iterator[Finding]:
         bound = {tuple(each) for each in rows}
     if bound != {tuple(asdict(device).values()) for device in told.devices}:
         yield Finding(subject, "its bound devices differ from its bundle's binding.json")
+    if judge is not None:
+        yield from (Finding(subject, f"its bundle: {each}") for each in judge.complaints(path))

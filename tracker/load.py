@@ -83,6 +83,8 @@ def _put_item(connection: sa.Connection, position: int, item: Item) -> None:
         "declared": item.status,
         "proof_lane": item.proof.lane if item.proof else None,
         "proof_grade": item.proof.grade if item.proof else None,
+        "proof_system": item.proof.system if item.proof else None,
+        "proof_plan": item.proof.plan if item.proof else None,
         "position": position,
         "listed": 1,
     }

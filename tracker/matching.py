@@ -12,8 +12,9 @@ from tracker.clock import now
 
 _MATCH = sa.text(
     "INSERT INTO evidence (item_id, run_id, proof, recorded) "  # noqa: S608  (constants; values are bound)
-    "SELECT i.item_id, r.run_id, json_object('grade', i.proof_grade, 'lane', i.proof_lane, 'products', "
-    "(SELECT json_group_object(p.product, p.cards) FROM item_products AS p WHERE p.item_id = i.item_id)), "
+    "SELECT i.item_id, r.run_id, json_object('grade', i.proof_grade, 'lane', i.proof_lane, "
+    "'plan', i.proof_plan, 'products', (SELECT json_group_object(p.product, p.cards) "
+    "FROM item_products AS p WHERE p.item_id = i.item_id), 'system', i.proof_system), "
     ":now "
     "FROM items AS i JOIN runs AS r ON r.lane = i.proof_lane AND r.grade = i.proof_grade "
     f"WHERE i.listed = 1 AND (:run_id IS NULL OR r.run_id = :run_id) AND {schema.COUNTS} AND NOT EXISTS "

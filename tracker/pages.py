@@ -5,20 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from tracker.text import fields, plain, table
+from tracker.text import counted, fields, plain, second, short, table
 
 if TYPE_CHECKING:
     from tracker.lacking import Open
     from tracker.values import EvidenceLine, ItemLine, RunDetail, RunLine, Status
 
 
+NO_PROGRAMME = "no programme is loaded; `tracker load FILE` loads one"
+
+
 def status(found: Status) -> str:
     """Milestones with counts per status, runs per state and grade, and the last runs."""
     heads = ("MILESTONE", "TITLE", "PLANNED", "IN PROGRESS", "IMPLEMENTED", "VERIFIED")
     rows = [(m.id, m.title, m.planned, m.in_progress, m.implemented, m.verified) for m in found.milestones]
-    parts = [table(heads, rows) if rows else "no programme is loaded; `tracker load FILE` loads one"]
+    parts = [table(heads, rows) if rows else NO_PROGRAMME]
+    parts.extend(_several(each.item, each.plans) for each in found.several_plans)
     if found.runs:
-        parts.append(table(("RUNS", "GRADE", "COUNT"), [(r.state, r.grade, r.runs) for r in found.runs]))
+        parts.append(table(("STATE", "GRADE", "RUNS"), [(r.state, r.grade, r.runs) for r in found.runs]))
         parts.append(f"last runs\n{runs(found.last)}")
     else:
         parts.append("no run is recorded; `tracker ingest BUNDLE` takes one in")
@@ -30,7 +34,7 @@ def runs(found: Sequence[RunLine]) -> str:
     if not found:
         return "no run"
     heads = ("RUN", "LANE", "VERDICT", "GRADE", "STARTED")
-    return table(heads, [(r.run_id, r.lane, verdict(r), r.grade, r.started) for r in found])
+    return table(heads, [(r.run_id, r.lane, verdict(r), r.grade, second(r.started)) for r in found])
 
 
 def verdict(run: RunLine) -> str:
@@ -40,10 +44,10 @@ def verdict(run: RunLine) -> str:
     return f"{word or run.state} (omitted: {', '.join(omitted)})" if omitted else (word or run.state)
 
 
-def ready(found: Sequence[Open]) -> str:
-    """Open items, each with what it lacks, the nearest run, and the command."""
+def ready(found: Sequence[Open], *, loaded: bool) -> str:
+    """Open items, each with what it lacks, the nearest run, and what to do."""
     if not found:
-        return "nothing is open whose needs are met"
+        return "nothing is open whose needs are met" if loaded else NO_PROGRAMME
     return "\n\n".join(_ready(each) for each in found)
 
 
@@ -53,7 +57,12 @@ def _ready(each: Open) -> str:
     )
     return f"{plain(each.item.id)}  {plain(each.item.title)}  ({each.item.status})\n" + _indented(
         fields(
-            (("lacks", each.lacks), ("nearest", near if each.item.proof else None), ("command", each.command))
+            (
+                ("lacks", each.lacks),
+                ("nearest", near if each.item.proof else None),
+                *(("first", step) for step in each.first),
+                ("command", each.command),
+            )
         )
     )
 
@@ -61,6 +70,7 @@ def _ready(each: Open) -> str:
 def item(found: ItemLine, attached: Sequence[EvidenceLine]) -> str:
     """An item with its proof, needs and evidence."""
     proof = found.proof
+    plans = len({each.plan for each in attached if each.counts})
     head = fields(
         (
             ("item", found.id),
@@ -70,9 +80,18 @@ def item(found: ItemLine, attached: Sequence[EvidenceLine]) -> str:
             ("needs", ", ".join(found.needs)),
             ("proof", f"lane {proof.lane}, grade {proof.grade}" if proof else "asks for none"),
             ("products", ", ".join(proof.products) if proof else None),
+            ("plan", proof.plan if proof else None),
+            ("system", proof.system if proof else None),
         )
     )
-    return f"{head}\n\n{evidence(attached)}"
+    return "\n\n".join([head, evidence(attached)] + ([_several(found.id, plans)] if plans > 1 else []))
+
+
+def _several(item: str, plans: int) -> str:
+    return (
+        f"warning: {plain(item)}: its evidence is of {counted(plans, 'plan')}; "
+        "`plan:` in its proof says which one is meant (`orch plan LANE --json` gives it)"
+    )
 
 
 def run(found: RunDetail) -> str:
@@ -89,6 +108,7 @@ def run(found: RunDetail) -> str:
                 ("ended", line.ended),
                 ("plan", found.plan),
                 ("system", found.system),
+                ("judged by", found.judged),
                 ("seal", line.seal),
                 ("head", found.head and f"{found.head} ({found.records} records)"),
                 ("bundle", found.bundle),
@@ -103,14 +123,27 @@ def run(found: RunDetail) -> str:
         rows_m = [(m.name, m.revision, m.value, m.unit, m.source) for m in found.measurements]
         parts.append(table(("MEASUREMENT", "REVISION", "VALUE", "UNIT", "FROM"), rows_m))
     if found.notes:
-        parts.append(table(("NOTE", "EFFECT", "TEXT"), [(n.recorded, n.effect, n.text) for n in found.notes]))
+        parts.append(
+            table(("NOTE", "EFFECT", "TEXT"), [(second(n.recorded), n.effect, n.text) for n in found.notes])
+        )
     return "\n\n".join(parts)
 
 
 def evidence(found: Iterable[EvidenceLine]) -> str:
     """Evidence, a line each."""
-    rows = [(e.item, e.run_id, e.lane, e.grade, "yes" if e.counts else "no", e.seal) for e in found]
-    return table(("ITEM", "RUN", "LANE", "GRADE", "COUNTS", "SEAL"), rows) if rows else "no evidence"
+    heads = ("ITEM", "RUN", "LANE", "GRADE", "COUNTS", "PLAN", "SYSTEM", "SEAL")
+    rows = [
+        (
+            e.item,
+            e.run_id,
+            e.lane,
+            e.grade,
+            "yes" if e.counts else "no",
+            *map(short, (e.plan, e.system, e.seal)),
+        )
+        for e in found
+    ]
+    return table(heads, rows) if rows else "no evidence"
 
 
 def _indented(text: str) -> str:

@@ -22,11 +22,15 @@ class Proof:
         grade: one of `GRADES`; the run's grade must be this very one.
         products: the cards that must have been bound, one entry a card; a product named twice asks for two
             distinct cards.
+        system, plan: SHA-256, lower hexadecimal, that the run must have; None accepts any. Without them the
+            lane's name alone says what is proven.
     """
 
     lane: str
     grade: str
     products: tuple[str, ...] = ()
+    system: str | None = None
+    plan: str | None = None
 
 
 @dataclass(frozen=True)
@@ -77,6 +81,14 @@ def _item_problems(item: Item, milestones: Mapping[str, str], names: set[str]) -
         found.append(f"item {item.id}: status (got {item.status!r}, expected {_one_of(DECLARED)})")
     if item.proof is not None and item.proof.grade not in GRADES:
         found.append(f"item {item.id}: grade (got {item.proof.grade!r}, expected {_one_of(GRADES)})")
+    if item.proof is not None:
+        from evidence.digest import is_sha256
+
+        found.extend(
+            f"item {item.id}: {name} (got {value!r}, expected 64 lower-case hexadecimal digits)"
+            for name, value in (("system", item.proof.system), ("plan", item.proof.plan))
+            if value is not None and not is_sha256(value)
+        )
     return found
 
 

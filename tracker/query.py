@@ -12,7 +12,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from tracker import schema
-from tracker.errors import RecordError
+from tracker.names import run_id
 from tracker.programme import Proof
 from tracker.store import Store
 from tracker.values import (
@@ -25,6 +25,7 @@ from tracker.values import (
     RunCount,
     RunDetail,
     RunLine,
+    SeveralPlans,
     Status,
 )
 
@@ -58,6 +59,7 @@ def status(store: Store, last: int = 10) -> Status:
             tuple(_milestone(row, counts.get(row.milestone, Counter())) for row in named),
             tuple(RunCount(*row) for row in summary),
             _runs(connection, last),
+            _several_plans(connection),
         )
 
 
@@ -72,34 +74,13 @@ def runs(
         )
 
 
-def run_id(store: Store, prefix: str) -> str:
-    """Give the one run id that begins so.
-
-    Raises:
-        RecordError: none does, or several do.
-    """
-    column = schema.runs.c.run_id
-    with store.read() as connection:
-        within = (
-            sa.select(column)
-            .where(column >= prefix, column < prefix + "\U0010ffff")
-            .order_by(column)
-            .limit(3)
-        )
-        found = connection.execute(within).scalars().all()
-    if len(found) == 1 or (found and found[0] == prefix):
-        return str(found[0])
-    several = f"got several, {', '.join(found)}, ..." if found else "got none"
-    raise RecordError(f"run {prefix!r}: {several}, expected the id, or its beginning, of one recorded run")
-
-
-def run(store: Store, prefix: str) -> RunDetail:
-    """Give everything known of one run, by its id or a beginning of it.
+def run(store: Store, said: str) -> RunDetail:
+    """Give everything known of one run, by whatever `tracker.names` knows it by.
 
     Raises:
         RecordError: no such run, or several.
     """
-    name = run_id(store, prefix)
+    name = run_id(store, said)
     with store.read() as connection:
         row = connection.execute(sa.select(schema.runs).where(schema.runs.c.run_id == name)).one()
         return RunDetail(
@@ -108,6 +89,7 @@ def run(store: Store, prefix: str) -> RunDetail:
             system=row.system,
             head=row.head,
             records=row.records,
+            judged=row.judged,
             bundle=_bundle(connection, name),
             devices=cards(connection, name),
             evidence=_evidence(connection, run_id=name),
@@ -116,6 +98,13 @@ def run(store: Store, prefix: str) -> RunDetail:
             ),
             notes=tuple(Note(*each) for each in _about(connection, schema.run_notes, name, 1, 5)),
         )
+
+
+def has_programme(store: Store) -> bool:
+    """Tell whether a programme is loaded."""
+    table = schema.milestones.c
+    with store.read() as connection:
+        return connection.execute(sa.select(table.milestone).where(table.listed == 1)).first() is not None
 
 
 def items(store: Store) -> tuple[ItemLine, ...]:
@@ -204,9 +193,7 @@ def _items(connection: sa.Connection, only: str | None = None) -> tuple[ItemLine
             row.status,
             bool(row.listed),
             tuple(needs.get(row.item_id, ())),
-            Proof(row.proof_lane, row.proof_grade, tuple(products.get(row.item_id, ())))
-            if row.proof_lane
-            else None,
+            _proof(row, tuple(products.get(row.item_id, ()))),
         )
         for row in connection.execute(statement.order_by(table.c.listed.desc(), table.c.position))
     )
@@ -215,13 +202,40 @@ def _items(connection: sa.Connection, only: str | None = None) -> tuple[ItemLine
 def _evidence(connection: sa.Connection, **wanted: str) -> tuple[EvidenceLine, ...]:
     e, r, i = schema.evidence.alias("e"), schema.runs.alias("r"), schema.items.alias("i")
     counts = sa.literal_column(f"({schema.COUNTS})", sa.Integer)
-    facts = (e.c.item_id, e.c.run_id, r.c.lane, r.c.grade, r.c.seal, e.c.recorded)
+    facts = (
+        e.c.item_id.label("item"),
+        e.c.run_id,
+        r.c.lane,
+        r.c.grade,
+        r.c.plan,
+        r.c.system,
+        r.c.seal,
+        e.c.recorded,
+    )
     joined = e.join(r, r.c.run_id == e.c.run_id).join(i, i.c.item_id == e.c.item_id)
     chosen = (e.c[name] == value for name, value in wanted.items())
     statement = sa.select(*facts, counts.label("counts")).select_from(joined).where(*chosen)
     ordered = statement.order_by(e.c.item_id, e.c.recorded, e.c.run_id)
-    found = connection.execute(ordered).all()
-    return tuple(
-        EvidenceLine(row.item_id, row.run_id, row.lane, row.grade, row.seal, row.recorded, bool(row.counts))
-        for row in found
+    found: list[sa.Row[Any]] = list(connection.execute(ordered))
+    return tuple(EvidenceLine(**{**row._asdict(), "counts": bool(row.counts)}) for row in found)
+
+
+def _several_plans(connection: sa.Connection) -> tuple[SeveralPlans, ...]:
+    """Find listed items whose evidence that counts is of more than one plan."""
+    e, r, i = schema.evidence.alias("e"), schema.runs.alias("r"), schema.items.alias("i")
+    plans = sa.func.count(r.c.plan.distinct())
+    joined = e.join(r, r.c.run_id == e.c.run_id).join(i, i.c.item_id == e.c.item_id)
+    statement = (
+        sa.select(e.c.item_id, plans)
+        .select_from(joined)
+        .where(i.c.listed == 1, sa.text(schema.COUNTS))
+        .group_by(e.c.item_id)
+        .having(plans > 1)
     )
+    return tuple(SeveralPlans(*row) for row in connection.execute(statement.order_by(e.c.item_id)))
+
+
+def _proof(row: sa.Row[Any], products: tuple[str, ...]) -> Proof | None:
+    if not row.proof_lane:
+        return None
+    return Proof(row.proof_lane, row.proof_grade, products, row.proof_system, row.proof_plan)

@@ -14,7 +14,8 @@ import sqlalchemy as sa
 from tracker import process, schema, sealed
 from tracker.beside import Measured, add_location, add_measurement, add_note
 from tracker.clock import now
-from tracker.errors import RecordError
+from tracker.engine import Judge
+from tracker.errors import BundleError, RecordError
 from tracker.matching import match
 from tracker.store import Store
 
@@ -63,21 +64,40 @@ def begin_run(  # noqa: PLR0913  (keywords only: a run's identity, as the engine
 
 
 def finish_run(store: Store, bundle: Path) -> Recorded:
-    """Record the end of a run from its sealed bundle; the run need not have been begun here.
+    """Record the end of a run from the bundle that the caller has just judged and sealed.
+
+    The run need not have been begun here. It counts as judged by the judge that its bundle names.
 
     Raises:
         BundleError: the bundle does not verify or contradicts itself.
         RecordError: the run is recorded with another seal, or as another run.
     """
-    return record(store, sealed.read(bundle))
+    told = sealed.read(bundle)
+    return record(store, told, told.judge_version)
 
 
-ingest = finish_run
-"""Take in a bundle, made here or elsewhere. Recording the same one again changes nothing."""
+def ingest(store: Store, bundle: Path, judge: Judge) -> Recorded:
+    """Judge a bundle, made here or elsewhere, and take it in. The same one again changes nothing.
+
+    Whoever can write a bundle can seal it over any verdict: only what its files show counts.
+
+    Raises:
+        BundleError: the bundle does not verify, contradicts itself, or is not what its files show.
+        RecordError: the run is recorded with another seal, or as another run.
+    """
+    told = sealed.read(bundle)
+    complaints = judge.complaints(bundle)
+    if complaints:
+        if told.judge_version != judge.version:
+            complaints += (
+                f"it was judged by {told.judge_version} when it was sealed, now by {judge.version}",
+            )
+        raise BundleError(bundle, complaints)
+    return record(store, told, judge.version)
 
 
-def record(store: Store, told: sealed.Sealed) -> Recorded:
-    """Record what a verified bundle says, in one transaction."""
+def record(store: Store, told: sealed.Sealed, judged: str) -> Recorded:
+    """Record what a verified bundle says, in one transaction; `judged` is the version of who judged it."""
     with store.write() as connection:
         known = _row(connection, told.run_id)
         identity = {"run_id": told.run_id, "lane": told.lane, "plan": told.plan, "system": told.system}
@@ -87,7 +107,7 @@ def record(store: Store, told: sealed.Sealed) -> Recorded:
             _same(known, identity)
         new = known is None or known.state == "running"
         if new:
-            _finish(connection, told)
+            _finish(connection, told, judged)
         elif known is not None and known.seal != told.seal:
             raise RecordError(
                 f"run {told.run_id}: is recorded as {known.state} (got seal {told.seal}, "
@@ -130,7 +150,7 @@ def holder_of(run: sa.Row[Any]) -> process.Process | None:
     return process.Process(run.host_sha256, run.pid, run.boot_id, run.process_start)
 
 
-def _finish(connection: sa.Connection, told: sealed.Sealed) -> None:
+def _finish(connection: sa.Connection, told: sealed.Sealed, judged: str) -> None:
     for device in told.devices:
         connection.execute(schema.devices.insert().values(run_id=told.run_id, **asdict(device)))
     kept = (
@@ -145,7 +165,7 @@ def _finish(connection: sa.Connection, told: sealed.Sealed) -> None:
         "content_sha256",
         "judge",
     )
-    values = {name: getattr(told, name) for name in (*kept, "parent_seal")}
+    values = {name: getattr(told, name) for name in (*kept, "parent_seal")} | {"judged": judged}
     connection.execute(
         schema.runs.update()
         .where(schema.runs.c.run_id == told.run_id)

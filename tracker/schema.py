@@ -60,11 +60,15 @@ items = _table(
     _text("declared"),
     _text("proof_lane", null=True),
     _text("proof_grade", null=True),
+    _text("proof_system", null=True),
+    _text("proof_plan", null=True),
     _whole("position"),
     _whole("listed"),
     sa.CheckConstraint(_DECLARED),
     sa.CheckConstraint("proof_grade IN ('host', 'emulated', 'simulated', 'physical')"),
     sa.CheckConstraint("(proof_lane IS NULL) = (proof_grade IS NULL)"),
+    sa.CheckConstraint("proof_lane IS NOT NULL OR (proof_system IS NULL AND proof_plan IS NULL)"),
+    sa.CheckConstraint(f"{_hex('proof_system')} AND {_hex('proof_plan')}"),
     sa.CheckConstraint("listed IN (0, 1)"),
 )
 
@@ -101,6 +105,7 @@ runs = _table(
     _whole("records", null=True),
     _text("content_sha256", null=True),
     _text("judge", null=True),
+    _text("judged", null=True),
     _text("parent_seal", null=True),
     _text("recorded"),
     _text("host_sha256", null=True),
@@ -116,7 +121,7 @@ runs = _table(
         "CASE WHEN state IN ('running', 'interrupted') THEN seal IS NULL "
         f"ELSE seal IS NOT NULL AND {_hex('seal')} AND head IS NOT NULL AND {_hex('head')} "
         "AND ifnull(records, 0) > 0 AND grade IS NOT NULL "
-        "AND omitted IS NOT NULL AND ended IS NOT NULL END"
+        "AND omitted IS NOT NULL AND ended IS NOT NULL AND judged IS NOT NULL END"
     ),
     sa.Index("runs_by_start", "started", "run_id"),
     sa.Index("runs_by_lane", "lane", "started"),
@@ -184,8 +189,9 @@ _WITHDRAWN = (
 )
 
 COUNTS = f"""r.state = 'completed' AND r.verdict = 'pass' AND r.omitted = '{{}}'
-  AND r.seal IS NOT NULL AND r.head IS NOT NULL
+  AND r.seal IS NOT NULL AND r.head IS NOT NULL AND r.judged IS NOT NULL
   AND r.lane = i.proof_lane AND r.grade = i.proof_grade
+  AND r.system = ifnull(i.proof_system, r.system) AND r.plan = ifnull(i.proof_plan, r.plan)
   AND (r.grade <> 'physical' OR EXISTS (SELECT 1 FROM devices AS d WHERE d.run_id = r.run_id))
   AND NOT EXISTS (SELECT 1 FROM item_products AS p WHERE p.item_id = i.item_id AND p.cards >
     (SELECT count(DISTINCT d.uuid) FROM devices AS d WHERE d.run_id = r.run_id AND d.product = p.product))
@@ -262,10 +268,10 @@ TRIGGERS: dict[str, str] = dict(
         _trigger(
             "runs_update_sealed",
             "UPDATE ON runs",
-            "a run ends with the verdict of its state, and with its seal, head and records",
+            "a run ends with the verdict of its state, judged, and with its seal, head and records",
             f"NEW.state <> 'running' AND (NEW.verdict IS NOT {_verdict_of('NEW.state')} OR "
             "NEW.state <> 'interrupted' "
-            "AND (NEW.seal IS NULL OR NEW.head IS NULL OR ifnull(NEW.records, 0) < 1))",
+            "AND (NEW.seal IS NULL OR NEW.head IS NULL OR NEW.judged IS NULL OR ifnull(NEW.records, 0) < 1))",
         ),
         _trigger("runs_delete", "DELETE ON runs", "runs are never deleted"),
         _trigger(
@@ -285,7 +291,7 @@ TRIGGERS: dict[str, str] = dict(
         _trigger(
             "evidence_insert_counts",
             "INSERT ON evidence",
-            "evidence needs a completed, sealed pass of the lane, grade and products that the item asks for",
+            "evidence needs a judged, sealed pass of the lane, grade, system, plan and products asked for",
             "NOT EXISTS (SELECT 1 FROM runs AS r, items AS i "  # noqa: S608  (constants)
             f"WHERE r.run_id = NEW.run_id AND i.item_id = NEW.item_id AND {COUNTS})",
         ),

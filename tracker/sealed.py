@@ -44,6 +44,7 @@ class Sealed:
         head: SHA-256 of the stream's last line, lower hexadecimal.
         records: how many records the stream has.
         omitted: canonical JSON of the steps left out and why; `{}` if none.
+        judge, judge_version: who judged it when it was sealed: canonical JSON, and the version in it.
         seconds: wall seconds by measurement name: `wall` for the lane, `step.NAME.wall` for each step that
             the stream has records about (an event's subject is `STEP` or `STEP/...`).
     """
@@ -63,6 +64,7 @@ class Sealed:
     records: int
     content_sha256: str
     judge: str
+    judge_version: str
     parent_seal: str | None
     devices: tuple[Device, ...]
     seconds: tuple[tuple[str, float], ...]
@@ -96,6 +98,7 @@ class _Reader:
         binding = self.binding(told)
         recorded = self.mapping("qualification.json", "stream", told.get("stream"))
         omitted = self.mapping("qualification.json", "omitted", told.get("omitted", {}))
+        judge = self.mapping("qualification.json", "judge", told.get("judge"))
         parent = told.get("parent")
         sealed = Sealed(
             bundle=self.bundle.resolve(),
@@ -112,7 +115,8 @@ class _Reader:
             head=self.text("qualification.json", recorded, "head"),
             records=self.whole("records", recorded.get("records")),
             content_sha256=self.sha256(told, "content_sha256"),
-            judge=canonical.dumps(told.get("judge")).decode(),
+            judge=canonical.dumps(judge).decode(),
+            judge_version=self.text("qualification.json", judge, "version"),
             parent_seal=self.text("qualification.json", parent, "seal")
             if isinstance(parent, Mapping)
             else None,

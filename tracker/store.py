@@ -24,9 +24,14 @@ BUSY_TIMEOUT_MS = 20_000
 DEFAULT_PATH = "tracker.sqlite3"
 
 
+def named_url() -> str | None:
+    """Give the database that the environment names (`TRACKER_DB`), if it does."""
+    return os.environ.get("TRACKER_DB") or None
+
+
 def default_url(default: str | None = None) -> str:
     """Give the database where none is named: `TRACKER_DB`, else the caller's, else the working folder's."""
-    return os.environ.get("TRACKER_DB") or default or DEFAULT_PATH
+    return named_url() or default or DEFAULT_PATH
 
 
 def sqlite_path(url: str) -> Path:
@@ -206,4 +211,7 @@ def _translated(error: BaseException | None, path: Path) -> TrackerError:
             return StoreError(f"{path}: {reason}")
     if isinstance(error, sqlite3.DataError | sqlite3.InterfaceError | OverflowError | UnicodeEncodeError):
         return RecordError(f"{path}: a value does not fit the database ({said})")
+    if said.startswith(("no such column", "no such table")):
+        way = "move it away, and `tracker load` and `tracker ingest` make another"
+        return StoreError(f"{path}: its tables are those of another build of orch ({said}); {way}")
     return StoreError(f"{path}: the database refused ({said}); see `tracker doctor`")

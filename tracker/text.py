@@ -6,6 +6,7 @@ What bundles and programmes say is shown with control characters escaped: a name
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Iterable, Sequence
 
@@ -15,10 +16,29 @@ _COLOURS = {
 }  # fmt: skip
 
 
+_FRACTION = re.compile(r"(?<=:\d\d)\.\d+")
+_SHORT = 12
+
+
 def plain(value: object) -> str:
     """Give a value as one line of printable text; nothing is `-`."""
     text = "-" if value is None or value == "" else str(value)
     return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
+
+
+def counted(number: int, name: str) -> str:
+    """Give a number with what it counts: `1 item`, `2 items`."""
+    return f"{number} {name}" if number == 1 else f"{number} {name}s"
+
+
+def second(time: str | None) -> str | None:
+    """Give a time as tables show it: without the fraction of its second."""
+    return time and _FRACTION.sub("", time)
+
+
+def short(digest: str | None) -> str | None:
+    """Give the beginning of a digest, as tables show it."""
+    return digest and digest[:_SHORT]
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:

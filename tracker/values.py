@@ -45,12 +45,21 @@ class RunCount:
 
 
 @dataclass(frozen=True)
+class SeveralPlans:
+    """An item whose evidence that counts is of more than one plan: its proof does not say which is meant."""
+
+    item: str
+    plans: int
+
+
+@dataclass(frozen=True)
 class Status:
     """The programme at a glance; `last` newest first."""
 
     milestones: tuple[Milestone, ...]
     runs: tuple[RunCount, ...]
     last: tuple[RunLine, ...]
+    several_plans: tuple[SeveralPlans, ...]
 
 
 @dataclass(frozen=True)
@@ -74,6 +83,8 @@ class EvidenceLine:
     run_id: str
     lane: str
     grade: str
+    plan: str
+    system: str
     seal: str
     recorded: str
     counts: bool
@@ -112,13 +123,19 @@ class Card:
 
 @dataclass(frozen=True)
 class RunDetail:
-    """Everything known of one run; `bundle` is the last place where its bundle was seen."""
+    """Everything known of one run.
+
+    Attributes:
+        judged: the version of the judge that recomputed it, None where it left no seal.
+        bundle: the last place where its bundle was seen.
+    """
 
     run: RunLine
     plan: str
     system: str
     head: str | None
     records: int | None
+    judged: str | None
     bundle: str | None
     devices: tuple[Card, ...]
     evidence: tuple[EvidenceLine, ...]

@@ -1,20 +1,25 @@
-"""The console script `tracker`: the tracker's own command, given the engine's reader of programmes.
+"""The console script `tracker`: the tracker's own command, given the engine's part of it.
 
-Imports go down only, so the tracker cannot reach for the reader itself.
+Imports go down only, so the tracker cannot reach for the reader of programmes, the judge of bundles or the
+project by itself. Each is imported when it is asked for: `tracker status` needs no more than the database.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from orchestrator import __version__
 from orchestrator.cli.boundary import guard
-from orchestrator.cli.project import find_project
+from orchestrator.cli.project import find_bundle, find_project
 
 if TYPE_CHECKING:
     from tracker.programme import Programme
+
+_JUDGED = frozenset(("grade", "steps", "verdict"))  # compared by the judge itself
+_LANES = frozenset((".toml", ".yaml", ".yml"))
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -25,14 +30,66 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(arguments: list[str]) -> int:
     import tracker.cli
+    from tracker.engine import Engine, Judge
 
-    return tracker.cli.main(arguments, _read_programme, find_project(quiet=True).tracker_url)
+    engine = Engine(
+        version=__version__,
+        read_programme=_read_programme,
+        judge=Judge(__version__, differences),
+        default_db=lambda: find_project(quiet=True).tracker_url,
+        find_bundle=find_bundle,
+        lane_file=lane_file,
+    )
+    return tracker.cli.main(arguments, engine)
 
 
 def _read_programme(path: Path) -> Programme:
     from orchestrator.spec.read import read_programme
 
     return read_programme(path)
+
+
+def differences(bundle: Path) -> tuple[str, ...]:
+    """Give where the record of a sound bundle is not what its files show: the verdict and what it is of."""
+    from evidence.verify import read_qualification
+    from orchestrator.qualify.judge import judge_bundle, qualification
+    from orchestrator.qualify.view import View
+
+    judgement = judge_bundle(bundle)
+    recorded, recomputed = read_qualification(bundle), qualification(View(bundle), judgement.steps)
+    # who judged is not judged; everything else that the record says of the run, the tracker goes by
+    others = (
+        f"{name}: recorded {recorded.get(name)}, recomputed {value}"
+        for name, value in recomputed.items()
+        if name not in {*_JUDGED, "judge"} and recorded.get(name) != value
+    )
+    return (*judgement.differences, *others)
+
+
+def lane_file(name: str) -> Path | None:
+    """Give the file of a lane as `orch run` takes it: here, in the project, or of the content."""
+    from orchestrator.spec import content
+
+    project = find_project(quiet=True)
+    shipped = content.locate(project.content)
+    for root in filter(None, (Path(), project.root, shipped)):
+        found = next((path for path in _lane_files(root, name) if _is_lane(path, name)), None)
+        if found is not None:
+            return found.relative_to(root) if root == shipped else found
+    return None
+
+
+def _lane_files(root: Path, name: str) -> Iterator[Path]:
+    """Give the files that may be lanes, those named like the lane first."""
+    found = [path for pattern in ("lanes/*", "*") for path in root.glob(pattern) if path.suffix in _LANES]
+    yield from sorted(found, key=lambda path: (path.stem != name, path))
+
+
+def _is_lane(path: Path, name: str) -> bool:
+    from orchestrator.spec.document import load
+
+    document, _ = load(path)
+    return document is not None and (document.get("orch"), document.get("name")) == ("lane/v1", name)
 
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@ from tracker.programme import Item, Programme, Proof
 Identifier = Annotated[
     str, TextLike(r"[A-Za-z][A-Za-z0-9._-]{0,31}", "a letter, then letters, digits, ., - and _")
 ]
+Digest = Annotated[str, TextLike(r"[0-9a-f]{64}", "64 lower-case hexadecimal digits")]
 Text = Annotated[str, Field(min_length=1)]
 
 
@@ -30,6 +31,8 @@ class ProofModel(FileModel):
     lane: Title = Field(description="the lane's name")
     grade: Literal["host", "emulated", "simulated", "physical"] = Field(description="what it is evidence of")
     products: tuple[Text, ...] = Field(default=(), description="the cards' exact product strings")
+    system: Digest | None = Field(default=None, description="the system's digest, as `orch plan` gives it")
+    plan: Digest | None = Field(default=None, description="the plan's digest, as `orch plan` gives it")
 
 
 class ItemModel(FileModel):
@@ -119,9 +122,13 @@ def build(model: ProgrammeFile) -> Programme:
                 title=item.title,
                 milestone=item.milestone,
                 needs=item.needs,
-                proof=Proof(item.proof.lane, item.proof.grade, item.proof.products) if item.proof else None,
+                proof=_proof(item.proof) if item.proof else None,
                 status=item.status,
             )
             for name, item in model.items.items()
         ),
     )
+
+
+def _proof(model: ProofModel) -> Proof:
+    return Proof(model.lane, model.grade, model.products, model.system, model.plan)

@@ -11,12 +11,12 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import tracker_building as building
 
 from tracker import cli
-from tracker.programme import Programme
 from tracker.store import open_store
 
 Command = Callable[..., tuple[int, str, str]]
@@ -27,11 +27,8 @@ def tracker(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pyt
     """Run the command on a database in `tmp_path`; gives exit code, stdout and stderr."""
     monkeypatch.delenv("TRACKER_DB", raising=False)
 
-    def read(path: Path) -> Programme:
-        return building.unequal(path.stem)
-
-    def run(*argv: str) -> tuple[int, str, str]:
-        code = cli.main(argv, read, default_db=str(tmp_path / "t.sqlite3"))
+    def run(*argv: str, **changed: Any) -> tuple[int, str, str]:
+        code = cli.main(argv, building.engine(tmp_path / "t.sqlite3", **changed))
         said = capsys.readouterr()
         return code, said.out, said.err
 
@@ -93,6 +90,7 @@ def test_next_gives_the_command_that_would_produce_the_evidence(proven: Command)
         "NVIDIA GeForce RTX 3070, NVIDIA GeForce RTX 3090\n"
         "  nearest  0190-1: grade host, needs physical; bound no card, needs also "
         "NVIDIA GeForce RTX 3070, NVIDIA GeForce RTX 3090\n"
+        "  first    it needs pods: machines with these cards, named by a pods file (`orch: pods/v1`)\n"
         "  command  orch run lanes/coordinates.yaml --pods pods.yaml --require physical\n"
     )
 
@@ -102,9 +100,10 @@ def test_show_gives_an_item_or_a_run(proven: Command) -> None:
     assert "status     verified\n" in item
     assert "N7    0190-1  coordinates  host   yes" in item
     assert proven("show", "0190") == proven("run", "show", "0190-1")
-    code, out, err = proven("show", "N99")
+    code, out, err = proven("show", "N11")
     assert (code, out) == (1, "")
-    assert "run 'N99': got none" in err
+    assert err == "tracker: 'N11': there is neither an item nor a run of that name; did you mean `N10`?\n"
+    assert "items are N7, N10, and `tracker run list` lists the runs" in proven("show", "sunrise")[2]
 
 
 def test_a_pass_with_steps_left_out_says_so(tracker: Command, tmp_path: Path) -> None:
@@ -220,7 +219,9 @@ def test_a_bad_file_is_told_without_a_traceback(tracker: Command, tmp_path: Path
     (tmp_path / "t.sqlite3").write_text("not a database, but long enough to look like one" * 40, "utf-8")
     code, out, err = tracker(command)
     assert (code, out) == (1, "")
-    assert err == (f"{tmp_path / 't.sqlite3'}: not a database (got other content, expected an SQLite file)\n")
+    assert err == (
+        f"tracker: {tmp_path / 't.sqlite3'}: not a database (got other content, expected an SQLite file)\n"
+    )
 
 
 def test_what_the_outputs_encoding_cannot_hold_is_escaped(
@@ -240,26 +241,32 @@ def test_what_bundles_say_does_not_drive_the_terminal(tracker: Command, tmp_path
 
 
 ROOT = Path(cli.__file__).parents[1]
-RUN = "import sys; from tracker.cli import main; sys.exit(main(sys.argv[1:], print))"
+START = (
+    "import sys; from tracker.cli import main; from tracker.engine import Engine, Judge; "
+    "engine = Engine('0', print, Judge('0', print), print, print, print); "
+)
+RUN = START + "sys.exit(main(sys.argv[1:], engine))"
 
 
 def test_help_does_not_load_the_database_library() -> None:
     code = (
-        "import sys; from tracker.cli import main; assert main(['--help'], print) == 0; "
+        "assert main(['--help'], engine) == 0; "
         "heavy = {'sqlalchemy', 'sqlite3', 'evidence', 'rich', 'pydantic'} & set(sys.modules); "
         "assert not heavy, heavy"
     )
-    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, cwd=ROOT, timeout=60)
+    subprocess.run(
+        [sys.executable, "-c", START + code], check=True, capture_output=True, cwd=ROOT, timeout=60
+    )
 
 
 def test_status_loads_no_more_than_it_needs(tmp_path: Path) -> None:
     open_store(str(tmp_path / "t.sqlite3"))
     code = (
-        "import sys; from tracker.cli import main; assert main(['status', '--db', sys.argv[1]], print) == 0; "
+        "assert main(['status', '--db', sys.argv[1]], engine) == 0; "
         "heavy = {'sqlalchemy.orm', 'evidence', 'rich', 'pydantic'} & set(sys.modules); "
         "assert not heavy, heavy"
     )
-    argv = [sys.executable, "-c", code, str(tmp_path / "t.sqlite3")]
+    argv = [sys.executable, "-c", START + code, str(tmp_path / "t.sqlite3")]
     subprocess.run(argv, check=True, capture_output=True, cwd=ROOT, timeout=60)
 
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tracker_building import Item, Programme, Proof
 
-from tracker import lacking, query, record
+from tracker import lacking, query
 from tracker.errors import ProgrammeError
 from tracker.load import load
 from tracker.programme import problems
@@ -30,7 +30,7 @@ def test_declared_status_is_loaded(store: Store, status: str) -> None:
 
 def test_a_load_never_lowers_what_is_proven(store: Store, tmp_path: Path) -> None:
     load(store, building.unequal())
-    record.ingest(store, building.build(tmp_path, "r1"))
+    building.ingest(store, building.build(tmp_path, "r1"))
     before = query.evidence(store)
     done = load(store, building.unequal("planned"))
     assert done.reopened == ()
@@ -41,7 +41,7 @@ def test_a_load_never_lowers_what_is_proven(store: Store, tmp_path: Path) -> Non
 def test_an_item_left_out_is_kept_with_its_evidence(store: Store, tmp_path: Path) -> None:
     whole = building.unequal()
     load(store, whole)
-    record.ingest(store, building.build(tmp_path, "r1"))
+    building.ingest(store, building.build(tmp_path, "r1"))
     without = Programme({"M2": "Unequal cards"}, (replace(whole.items[1], needs=()),))
     assert load(store, without).unlisted == ("N7",)
     assert [e.item for e in query.evidence(store)] == ["N7"]
@@ -51,7 +51,7 @@ def test_an_item_left_out_is_kept_with_its_evidence(store: Store, tmp_path: Path
 
 def test_a_stricter_proof_reopens_an_item_and_keeps_its_evidence(store: Store, tmp_path: Path) -> None:
     load(store, building.unequal())
-    record.ingest(store, building.build(tmp_path, "r1"))
+    building.ingest(store, building.build(tmp_path, "r1"))
     whole = building.unequal()
     stricter = replace(whole.items[0], proof=Proof("coordinates", "emulated"))
     done = load(store, replace(whole, items=(stricter, whole.items[1])))
@@ -116,11 +116,11 @@ def test_next_gives_items_whose_needs_are_met_and_why_runs_did_not_count(
     store: Store, tmp_path: Path
 ) -> None:
     load(store, building.unequal())
-    (first,) = lacking.next_items(store)
+    (first,) = lacking.next_items(store, building.lane_file)
     assert (first.item.id, first.near) == ("N7", None)
     assert first.command == "orch run lanes/coordinates.yaml"
-    record.ingest(store, building.build(tmp_path, "r1"))
-    (second,) = lacking.next_items(store)
+    building.ingest(store, building.build(tmp_path, "r1"))
+    (second,) = lacking.next_items(store, building.lane_file)
     assert second.item.id == "N10"
     assert second.near == lacking.Near(
         "r1",
@@ -131,8 +131,8 @@ def test_next_gives_items_whose_needs_are_met_and_why_runs_did_not_count(
     )
     assert second.command == "orch run lanes/coordinates.yaml --pods pods.yaml --require physical"
     cards = [building.card(building.RTX_3070, "GPU-1"), building.card(building.RTX_3090, "GPU-2")]
-    record.ingest(store, building.build(tmp_path, "r2", grade="physical", cards=cards))
-    assert lacking.next_items(store) == ()
+    building.ingest(store, building.build(tmp_path, "r2", grade="physical", cards=cards))
+    assert lacking.next_items(store, building.lane_file) == ()
 
 
 @pytest.mark.parametrize(
@@ -148,13 +148,13 @@ def test_next_says_why_the_nearest_run_did_not_count(
     store: Store, tmp_path: Path, changed: dict, reason: str
 ) -> None:
     load(store, building.unequal())
-    record.ingest(store, building.build(tmp_path, "r1", **changed))
-    assert lacking.next_items(store)[0].near == lacking.Near("r1", (reason,))
+    building.ingest(store, building.build(tmp_path, "r1", **changed))
+    assert lacking.next_items(store, building.lane_file)[0].near == lacking.Near("r1", (reason,))
 
 
 def test_an_item_that_asks_for_no_proof_is_done_when_implemented(store: Store) -> None:
     items = (Item("A", "", "M1", status="planned"), Item("B", "", "M1", ("A",)))
     load(store, Programme({"M1": ""}, items))
-    assert [each.item.id for each in lacking.next_items(store)] == ["A"]
+    assert [each.item.id for each in lacking.next_items(store, building.lane_file)] == ["A"]
     load(store, Programme({"M1": ""}, (replace(items[0], status="implemented"), items[1])))
-    assert [each.item.id for each in lacking.next_items(store)] == ["B"]
+    assert [each.item.id for each in lacking.next_items(store, building.lane_file)] == ["B"]

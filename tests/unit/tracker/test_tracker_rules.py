@@ -30,8 +30,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     store = open_store(str(folder / "t.sqlite3"))
     load(store, building.unequal())
     cards = [building.card(building.RTX_3070, "GPU-1")]
-    record.ingest(store, building.build(folder, "done", cards=cards))
-    record.ingest(store, building.build(folder, "poor", verdict="fail"))
+    building.ingest(store, building.build(folder, "done", cards=cards))
+    building.ingest(store, building.build(folder, "poor", verdict="fail"))
     beside.note(store, "done", "fan at full speed")
     record.begin_run(
         store,
@@ -74,7 +74,7 @@ FORGED = (
 )
 END = (
     "UPDATE runs SET state = 'completed', verdict = '{verdict}', grade = '{grade}', omitted = '{{}}', "
-    f"ended = '', records = 1, head = {HEX}, seal = {{seal}} WHERE run_id = 'open'"
+    f"ended = '', judged = '1', records = 1, head = {HEX}, seal = {{seal}} WHERE run_id = 'open'"
 )
 
 ATTACKS = [
@@ -166,7 +166,7 @@ def test_a_plain_program_cannot_rewrite(outsider: sqlite3.Connection, attack: st
         "UPDATE runs SET state = 'interrupted', verdict = 'pass' WHERE run_id = 'open'",
         END.format(verdict="fail", grade="host", seal=HEX),
         "UPDATE items SET declared = 'verified'",
-        "INSERT INTO items VALUES ('N1', '', 'M1', 'verified', NULL, NULL, 0, 1)",
+        "INSERT INTO items VALUES ('N1', '', 'M1', 'verified', NULL, NULL, NULL, NULL, 0, 1)",
     ],
 )
 def test_switching_constraints_off_opens_no_way(outsider: sqlite3.Connection, attack: str) -> None:
@@ -202,7 +202,9 @@ def test_a_proof_lowered_by_hand_does_not_outlast_the_programme(
 
 def test_a_longer_ring_is_refused(outsider: sqlite3.Connection) -> None:
     for name in ("A", "B", "C"):
-        outsider.execute("INSERT INTO items VALUES (?, '', 'M1', 'planned', NULL, NULL, 9, 1)", (name,))
+        outsider.execute(
+            "INSERT INTO items VALUES (?, '', 'M1', 'planned', NULL, NULL, NULL, NULL, 9, 1)", (name,)
+        )
     outsider.execute("INSERT INTO dependencies VALUES ('A', 'B'), ('B', 'C')")
     with pytest.raises(sqlite3.IntegrityError, match="dependency-cycle"):
         outsider.execute("INSERT INTO dependencies VALUES ('C', 'A')")

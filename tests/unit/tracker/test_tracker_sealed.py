@@ -11,7 +11,7 @@ import tracker_building as building
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tracker import record, sealed
+from tracker import sealed
 from tracker.errors import TrackerError
 from tracker.store import open_store
 
@@ -41,7 +41,7 @@ CARD_FIELDS = st.sampled_from(["product", "uuid", "minor", "profile", "driver"])
 def outcome(bundle: Path) -> str:
     """Ingest a bundle into a new database; gives the run id, or what the refusal says."""
     try:
-        return record.ingest(open_store(f"{bundle}.sqlite3"), bundle).run_id
+        return building.ingest(open_store(f"{bundle}.sqlite3"), bundle).run_id
     except TrackerError as error:
         return str(error)
 

@@ -236,7 +236,7 @@ def test_eight_processes_make_one_database_and_lose_no_write(tmp_path: Path) -> 
 
 def _ingest(arguments: tuple[str, str]) -> bool:
     path, bundle = arguments
-    return record.ingest(open_store(path), Path(bundle)).new
+    return building.ingest(open_store(path), Path(bundle)).new
 
 
 def test_eight_processes_that_ingest_one_bundle_record_it_once(tmp_path: Path) -> None:
@@ -298,7 +298,7 @@ def test_doctor_reports_bundles_that_do_not_back_their_runs(
     store: Store, tmp_path: Path, damage: str
 ) -> None:
     bundle = building.build(tmp_path / "a", "r1")
-    record.ingest(store, bundle)
+    building.ingest(store, bundle)
     assert examine(store) == ()
     complaint = {"moved": "moved or missing", "changed": "no longer verifies", "resealed": "another seal"}[
         damage

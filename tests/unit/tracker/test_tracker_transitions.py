@@ -47,6 +47,7 @@ def told(run_id: str, verdict: str, grade: str, products: list[str], omitted: st
         records=3,
         content_sha256=said,
         judge="null",
+        judge_version="1",
         parent_seal=None,
         devices=tuple(
             Device(f"r{at}", "a", name, f"GPU-{at}", at, None, None) for at, name in enumerate(products)
@@ -98,7 +99,7 @@ class Transitions(RuleBasedStateMachine):
         end = told(run, verdict, grade, products, omitted)
         baseless = grade == "physical" and verdict == "pass" and not products
         allowed = self.sealed.get(run) == end if run in self.ends else not baseless
-        self.attempt(allowed, record.record, end)
+        self.attempt(allowed, record.record, end, "1")
         if allowed:
             self.sealed[run] = end
             self.begun.add(run)
