@@ -1,9 +1,13 @@
 from __future__ import annotations
 
+import os
+import pty
+import termios
+
 from rich.console import Console
 
 from evidence.event import GENESIS, Event
-from orchestrator.cli.live import LiveView, PlainView, Progress
+from orchestrator.cli.live import LiveView, PlainView, Progress, live_view
 
 
 def event(kind: str, **data: object) -> Event:
@@ -66,3 +70,16 @@ def test_a_frame_shows_every_step_and_what_runs_now():
     assert "split" in first
     assert "attempt 2  again  loss 0.5  root 7" in first
     assert second.startswith("unknown  evaluate")
+
+
+def test_ctrl_c_writes_nothing_among_the_live_lines_and_the_terminal_is_as_before(monkeypatch):
+    ours, theirs = pty.openpty()
+    before = termios.tcgetattr(theirs)
+    monkeypatch.setenv("TERM", "xterm")
+    with os.fdopen(theirs, "w", encoding="utf-8") as terminal, os.fdopen(ours, "rb"):
+        monkeypatch.setattr("sys.stderr", terminal)
+        with live_view() as view:
+            assert isinstance(view, LiveView)
+            assert not termios.tcgetattr(terminal)[3] & termios.ECHOCTL
+        assert termios.tcgetattr(terminal) == before
+        assert before[3] & termios.ECHOCTL
