@@ -211,7 +211,7 @@ def _translated(error: BaseException | None, path: Path) -> TrackerError:
             return StoreError(f"{path}: {reason}")
     if isinstance(error, sqlite3.DataError | sqlite3.InterfaceError | OverflowError | UnicodeEncodeError):
         return RecordError(f"{path}: a value does not fit the database ({said})")
+    way = "see `tracker doctor`"
     if said.startswith(("no such column", "no such table")):
-        way = "move it away, and `tracker load` and `tracker ingest` make another"
-        return StoreError(f"{path}: its tables are those of another build of orch ({said}); {way}")
-    return StoreError(f"{path}: the database refused ({said}); see `tracker doctor`")
+        way = "another build made it: move it away, and `tracker load` and `tracker ingest` make it anew"
+    return StoreError(f"{path}: the database refused ({said}); {way}")

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.errors import Label, RefusedError
+from orchestrator.plan.derive import derive
 from orchestrator.spec.lane import Deadlines, Limits
 from orchestrator.spec.pods import Placement
 from orchestrator.spec.read import (
@@ -169,6 +170,26 @@ def test_the_programme() -> None:
     assert items["N10"].proof
     assert items["N10"].proof.products == ("NVIDIA GeForce RTX 3070", "NVIDIA GeForce RTX 3090")
     assert {item.milestone for item in programme.items} <= set(programme.milestones)
+
+
+@pytest.mark.parametrize("lane", ["samples", "diabetes", "mixed-isa"])
+def test_the_programme_pins_what_the_shipped_lanes_are(lane: str) -> None:
+    programme = read_programme(ROOT / "specs" / "programmes" / "orch.yaml")
+    (proof,) = (item.proof for item in programme.items if item.proof and item.proof.lane == lane)
+    plan = derive(read_lane(ROOT / "lanes" / f"{lane}.yaml").run).plan
+    assert (proof.system, proof.plan) == (plan.system.digest, plan.digest)
+
+
+@pytest.mark.parametrize("key", ["system", "plan"])
+def test_a_pin_is_a_digest(tmp_path: Path, key: str) -> None:
+    text = (ROOT / "specs" / "programmes" / "orch.yaml").read_text()
+    pin = next(line for line in text.splitlines() if f" {key}: " in line)
+    file = tmp_path / "programme.yaml"
+    file.write_text(text.replace(pin, pin[:-1], 1))
+    with pytest.raises(RefusedError) as caught:
+        read_programme(file)
+    (refusal,) = caught.value.refusals
+    assert (refusal.label, refusal.where.line) == (Label.VALUE_FORMAT, text.splitlines().index(pin) + 1)
 
 
 def test_a_project_stands_where_its_file_does(tmp_path: Path) -> None:

@@ -17,7 +17,9 @@ import pytest
 import tracker_building as building
 
 from tracker import cli
+from tracker.engine import Judge
 from tracker.store import open_store
+from tracker.text import counted
 
 Command = Callable[..., tuple[int, str, str]]
 
@@ -79,6 +81,39 @@ def test_ingest_takes_the_sound_bundles_and_names_the_files_of_the_others(
     assert [each["bundle"] for each in told["refused"]] == [str(unsound)]
     assert err.startswith(f"{unsound}: binding.json: ")
     assert [run["run_id"] for run in json.loads(tracker("run", "list", "--json")[1])["runs"]] == ["r1"]
+
+
+def test_a_forged_bundle_is_refused_with_its_differences(proven: Command, tmp_path: Path) -> None:
+    forged = building.build(tmp_path, "0190-2")
+    judge = Judge("1", lambda _: ("verdict: recorded pass, recomputed fail",))
+    code, out, err = proven("ingest", str(forged), judge=judge)
+    assert (code, out) == (1, "")
+    assert err == f"{forged}: not what its files show: verdict: recorded pass, recomputed fail\n"
+    assert [run["run_id"] for run in json.loads(proven("run", "list", "--json")[1])["runs"]] == ["0190-1"]
+    assert proven("doctor", "--judge")[0] == 0
+    assert proven("doctor", "--judge", judge=judge)[0] == 1
+    assert proven("doctor", judge=judge)[0] == 0
+
+
+def test_ingest_finds_bundles_as_the_engine_does(tracker: Command, tmp_path: Path) -> None:
+    bundle = building.build(tmp_path, "0190-1")
+    assert tracker("ingest", "last", find_bundle={"last": bundle}.__getitem__)[0] == 0
+    assert tracker("show", "last")[1].startswith("run        0190-1\n")
+
+
+def test_evidence_of_several_plans_is_warned_of(proven: Command, tmp_path: Path) -> None:
+    assert "warning" not in proven("status")[1] + proven("show", "N7")[1]
+    proven("ingest", str(building.build(tmp_path, "0190-2", extra={"plan": "d" * 64})))
+    for argv in (("status",), ("show", "N7")):
+        assert "warning: N7: its evidence is of 2 plans; `plan:` in its proof" in proven(*argv)[1]
+    shown = proven("show", "N7")[1]
+    assert "host   yes     aaaaaaaaaaaa  bbbbbbbbbbbb" in shown
+    assert "host   yes     dddddddddddd  bbbbbbbbbbbb" in shown
+
+
+def test_next_without_a_programme_tells_the_way_to_one(tracker: Command, tmp_path: Path) -> None:
+    tracker("ingest", str(building.build(tmp_path, "0190-1")))
+    assert tracker("next")[1] == "no programme is loaded; `tracker load FILE` loads one\n"
 
 
 def test_next_gives_the_command_that_would_produce_the_evidence(proven: Command) -> None:
@@ -212,6 +247,44 @@ def test_what_cannot_be_meant_exits_2(tracker: Command, argv: tuple[str, ...]) -
     code, out, err = tracker(*argv)
     assert (code, out) == (2, "")
     assert err
+
+
+@pytest.mark.parametrize(
+    ("argv", "code", "kind"),
+    [(("status",), 1, "failed"), (("bogus",), 2, "usage"), (("status", "--db", ":memory:"), 2, "usage")],
+)
+def test_an_error_is_one_json_object_too(
+    tracker: Command, argv: tuple[str, ...], code: int, kind: str
+) -> None:
+    found, out, err = tracker(*argv, "--json")
+    assert found == code
+    message = json.loads(out)["error"]["message"]
+    assert out == json.dumps({"error": {"kind": kind, "message": message}}, indent=2) + "\n"
+    assert err == f"tracker: {message}\n"
+
+
+@pytest.mark.parametrize("value", ["x", "0", "-1", "1.5", "1000001", "9" * 400])
+def test_a_wrong_limit_is_told_by_the_options_name_and_then_the_usage(tracker: Command, value: str) -> None:
+    first, second = tracker("run", "list", "--limit", value)[2].splitlines()[:2]
+    assert first == (f"tracker: argument --limit: (got {value[:40]}, expected a whole number, 1 to 1000000)")
+    assert second.startswith("usage: tracker run list")
+
+
+def test_version(tracker: Command) -> None:
+    assert tracker("--version") == (0, "tracker 0\n", "")
+
+
+def test_times_in_tables_are_to_the_second(tracker: Command, tmp_path: Path) -> None:
+    started = {"started": "2026-11-29T09:00:00.123456Z"}
+    tracker("ingest", str(building.build(tmp_path, "0190-1", extra=started)))
+    assert tracker("run", "list")[1].splitlines()[1].endswith("  2026-11-29T09:00:00Z")
+    assert "started    2026-11-29T09:00:00.123456Z" in tracker("run", "show", "last")[1]
+    assert "STATE      GRADE  RUNS\ncompleted  host      1\n" in tracker("status")[1]
+
+
+@pytest.mark.parametrize(("number", "said"), [(0, "0 items"), (1, "1 item"), (2, "2 items")])
+def test_one_is_not_many(number: int, said: str) -> None:
+    assert counted(number, "item") == said
 
 
 @pytest.mark.parametrize("command", ["status", "doctor", "next"])

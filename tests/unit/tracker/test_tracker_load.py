@@ -16,6 +16,7 @@ from tracker.errors import ProgrammeError
 from tracker.load import load
 from tracker.programme import problems
 from tracker.store import Store, open_store
+from tracker.values import SeveralPlans
 
 
 def statuses(store: Store) -> dict[str, str]:
@@ -158,3 +159,47 @@ def test_an_item_that_asks_for_no_proof_is_done_when_implemented(store: Store) -
     assert [each.item.id for each in lacking.next_items(store, building.lane_file)] == ["A"]
     load(store, Programme({"M1": ""}, (replace(items[0], status="implemented"), items[1])))
     assert [each.item.id for each in lacking.next_items(store, building.lane_file)] == ["B"]
+
+
+@pytest.mark.parametrize("pin", ["system", "plan"])
+def test_a_pinned_proof_is_met_by_that_very_plan_and_system(store: Store, tmp_path: Path, pin: str) -> None:
+    digest = {"system": building.SYSTEM, "plan": building.PLAN}[pin]
+
+    def pinned(value: str) -> Programme:
+        proof = replace(Proof("coordinates", "host"), **{pin: value})
+        return Programme({"M1": ""}, (Item("N7", "", "M1", proof=proof),))
+
+    load(store, pinned("d" * 64))
+    building.ingest(store, building.build(tmp_path, "r1"))  # a lane of the same name, and another one
+    (lacking_it,) = lacking.next_items(store, building.lane_file)
+    assert lacking_it.near == lacking.Near("r1", (f"{pin} {digest[:12]}, needs dddddddddddd",))
+    assert load(store, pinned(digest)).verified == ("N7",)
+    assert query.items(store)[0].proof == pinned(digest).items[0].proof
+    assert load(store, pinned("d" * 64)).reopened == ("N7",)
+
+
+def test_a_pin_is_a_digest(store: Store) -> None:
+    wrong = Programme({"M1": ""}, (Item("N7", "", "M1", proof=Proof("x", "host", plan="D" * 64)),))
+    with pytest.raises(ProgrammeError, match=r"item N7: plan .*expected 64 lower-case hexadecimal digits"):
+        load(store, wrong)
+
+
+def test_evidence_of_several_plans_is_noticed_until_one_is_pinned(store: Store, tmp_path: Path) -> None:
+    load(store, building.unequal())
+    for name, plan in (("r1", building.PLAN), ("r2", "d" * 64), ("r3", "d" * 64)):
+        building.ingest(store, building.build(tmp_path, name, extra={"plan": plan}))
+    assert query.status(store).several_plans == (SeveralPlans("N7", 2),)
+    whole = building.unequal()
+    pinned = replace(whole.items[0], proof=Proof("coordinates", "host", plan=building.PLAN))
+    load(store, replace(whole, items=(pinned, whole.items[1])))
+    assert query.status(store).several_plans == ()
+
+
+def test_without_a_lane_file_there_is_no_command(store: Store) -> None:
+    whole = building.unequal("planned")
+    bare = Item("N1", "By hand", "M1", status="in-progress")
+    load(store, replace(whole, items=(bare, *whole.items)))
+    by_hand, on_host = lacking.next_items(store, lambda _: None)
+    assert on_host.command == by_hand.command == ""
+    assert on_host.first == ("there is no file of lane coordinates: lanes/coordinates.yaml is to be written",)
+    assert "`status: implemented`" in by_hand.first[0]

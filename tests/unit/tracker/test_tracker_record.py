@@ -10,6 +10,7 @@ import pytest
 import tracker_building as building
 
 from tracker import beside, query, record
+from tracker.engine import Judge
 from tracker.errors import BundleError, RecordError
 from tracker.load import load
 from tracker.store import Store
@@ -87,6 +88,45 @@ def test_beginning_again_is_a_resume_until_the_run_ends(store: Store, tmp_path: 
     record.finish_run(store, building.build(tmp_path, "r1"))
     with pytest.raises(RecordError, match="terminal"):
         begin(store, tmp_path / "r1", "r1")
+
+
+def test_a_record_that_is_not_what_the_files_show_is_refused(store: Store, tmp_path: Path) -> None:
+    load(store, building.unequal())
+    forged = building.build(tmp_path, "r1")
+    denies = Judge("2", lambda bundle: (f"verdict: recorded pass, recomputed fail in {bundle.name}",))
+    with pytest.raises(BundleError) as caught:
+        building.ingest(store, forged, denies)
+    assert caught.value.problems == (
+        "not what its files show: verdict: recorded pass, recomputed fail in r1",
+        "it was judged by 1 when it was sealed, now by 2",
+    )
+    assert query.runs(store) == ()
+    assert status_of(store, "N7") == "in-progress"
+
+
+def test_a_judge_that_crashes_has_shown_nothing(store: Store, tmp_path: Path) -> None:
+    def crash(bundle: Path) -> tuple[str, ...]:
+        raise LookupError(bundle.name)
+
+    with pytest.raises(BundleError, match=r"cannot be judged \(LookupError: r1\)"):
+        building.ingest(store, building.build(tmp_path, "r1"), Judge("1", crash))
+    assert query.runs(store) == ()
+
+
+def test_what_does_not_verify_is_not_judged(store: Store, tmp_path: Path) -> None:
+    bundle = building.build(tmp_path, "r1")
+    (bundle / "binding.json").unlink()
+    judged: list[Path] = []
+    with pytest.raises(BundleError, match=r"binding\.json"):
+        building.ingest(store, bundle, Judge("1", lambda each: tuple(judged.append(each) or ())))
+    assert judged == []
+
+
+def test_a_run_keeps_who_judged_it(store: Store, tmp_path: Path) -> None:
+    record.finish_run(store, building.build(tmp_path, "r1"))  # the engine has just judged it
+    building.ingest(store, building.build(tmp_path, "r2"), Judge("2", lambda _: ()))
+    begin(store, tmp_path / "r3", "r3")
+    assert [query.run(store, name).judged for name in ("r1", "r2", "r3")] == ["1", "2", None]
 
 
 @pytest.mark.parametrize("damage", ["changed", "missing", "extra", "link", "unsealed"])
@@ -251,3 +291,31 @@ def test_a_run_is_found_by_the_beginning_of_its_id(store: Store, tmp_path: Path)
     assert query.run_id(store, "0190") == "0190"
     with pytest.raises(RecordError, match="none"):
         query.run_id(store, "019%")
+
+
+@pytest.mark.parametrize(
+    "said", ["last", "11f7d040", "0190-b-11f7d040", "0190-b", "samples-20261129T142957Z-11f7d040", "runs/{}"]
+)
+def test_a_run_goes_by_every_name_that_a_person_has_of_it(store: Store, tmp_path: Path, said: str) -> None:
+    name = "samples-20261129T142957Z-11f7d040"
+    begin(store, tmp_path / "other", "0190-a-00000000")
+    told = {"lane": "samples", "plan": building.PLAN, "system": building.SYSTEM}
+    record.begin_run(
+        store, run_id="0190-b-11f7d040", bundle=tmp_path / name, started="2026-11-29T10:00:00Z", **told
+    )
+    assert query.run_id(store, said.format(name)) == "0190-b-11f7d040"
+
+
+@pytest.mark.parametrize("said", ["", "last", "z", "/", "0190-c"])
+def test_no_run_is_known_by_a_name_that_none_has(store: Store, tmp_path: Path, said: str) -> None:
+    if said != "last":
+        begin(store, tmp_path / "other", "0190-a")
+    with pytest.raises(RecordError, match=r"`tracker (run list|ingest BUNDLE)`"):
+        query.run_id(store, said)
+
+
+def test_one_end_of_an_id_may_not_be_another_ones_other_end(store: Store, tmp_path: Path) -> None:
+    for name in ("ab-1", "2-ab"):
+        begin(store, tmp_path / "other", name)
+    with pytest.raises(RecordError, match=r"several are known by that \(got ab-1, 2-ab, expected one\)"):
+        query.run_id(store, "ab")

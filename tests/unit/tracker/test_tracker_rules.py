@@ -165,6 +165,7 @@ def test_a_plain_program_cannot_rewrite(outsider: sqlite3.Connection, attack: st
         "UPDATE runs SET state = 'finished' WHERE run_id = 'open'",
         "UPDATE runs SET state = 'interrupted', verdict = 'pass' WHERE run_id = 'open'",
         END.format(verdict="fail", grade="host", seal=HEX),
+        END.format(verdict="pass", grade="host", seal=HEX).replace("judged = '1', ", ""),
         "UPDATE items SET declared = 'verified'",
         "INSERT INTO items VALUES ('N1', '', 'M1', 'verified', NULL, NULL, NULL, NULL, 0, 1)",
     ],

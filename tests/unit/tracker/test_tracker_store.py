@@ -18,7 +18,8 @@ import sqlalchemy as sa
 import tracker_building as building
 
 from tracker import beside, process, query, record, schema
-from tracker.doctor import examine
+from tracker.doctor import Finding, examine
+from tracker.engine import Judge
 from tracker.errors import ImmutableError, LockedError, RecordError, StoreError, TrackerError, UsageError
 from tracker.store import Store, default_url, open_store, sqlite_path
 
@@ -158,7 +159,7 @@ def test_a_refused_write_is_told_apart(store: Store) -> None:
         write("PRAGMA query_only = ON", "INSERT INTO experiments VALUES ('x', '')")
     with pytest.raises(ImmutableError, match="breaks a rule"):
         write("INSERT INTO experiments VALUES (NULL, '')")
-    with pytest.raises(StoreError, match=r"refused .*no such table.*; see `tracker doctor`"):
+    with pytest.raises(StoreError, match=r"refused .*no such table.*; .* move it away"):
         write("DELETE FROM absent")
     with pytest.raises(RecordError, match="does not fit"):
         beside.note(store, "r\udcff", "text")
@@ -350,3 +351,13 @@ def test_the_status_of_an_item_is_found_from_its_evidence(store: Store) -> None:
         plan = connection.exec_driver_sql("EXPLAIN QUERY PLAN SELECT * FROM item_status").all()
     reached = [row[-1] for row in plan if row[-1].startswith(("SCAN r", "SEARCH r ", "SCAN e", "SEARCH e "))]
     assert reached == ["SEARCH e USING PRIMARY KEY (item_id=?)", "SEARCH r USING PRIMARY KEY (run_id=?)"]
+
+
+def test_doctor_judges_again_only_when_asked(store: Store, tmp_path: Path) -> None:
+    building.ingest(store, building.build(tmp_path, "r1"))
+    denies = Judge("1", lambda _: ("grade: recorded host, recomputed emulated",))
+    assert examine(store) == examine(store, judge=building.BELIEVES) == ()
+    (finding,) = examine(store, judge=denies)
+    assert finding == Finding(
+        "run r1", "its bundle: not what its files show: grade: recorded host, recomputed emulated"
+    )
