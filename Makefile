@@ -2,10 +2,12 @@
 # test   the whole test suite
 # check  format, lint, types and import contracts
 # bench  what the parts cost on this machine
-# clean  everything that the targets above made, but for bundles and the tracker's database
+# clean  remove what the targets above made in this folder, but for bundles and the tracker's database
+# help   these lines
 #
-# Needs make and Python 3.11 or newer; nothing outside this folder is changed, except that a root user on
-# Debian or Ubuntu gets the packages that are missing (python3-venv, qemu-user-static).
+# Needs make and Python 3.11 or newer. Outside this folder: built programs are kept in $XDG_CACHE_HOME/orch (else
+# ~/.cache/orch), roles work under $TMPDIR/orch-<uid> (else /tmp/orch-<uid>) while they run, pip keeps its cache, and
+# a root user on Debian or Ubuntu gets the packages that are missing (python3-venv, qemu-user-static).
 
 PYTHON ?= python3
 VENV := .venv
@@ -24,7 +26,7 @@ OTHER := $(if $(filter aarch64 arm64,$(MACHINE)),x86_64,aarch64)
 APT := DEBIAN_FRONTEND=noninteractive apt-get
 CAN_APT := [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null
 
-.PHONY: run test check bench clean qemu
+.PHONY: run test check bench clean help qemu
 .DEFAULT_GOAL := run
 
 run: $(STAMP)-run $(if $(filter x86_64 amd64,$(MACHINE)),,qemu)
@@ -37,7 +39,7 @@ check: $(STAMP)-check
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/lint-imports
+	@said=$$($(BIN)/lint-imports 2>&1) && echo "import contracts hold" || { echo "$$said"; exit 1; }
 
 bench: $(STAMP)-run
 	$(BIN)/python -m benchmarks
@@ -45,6 +47,9 @@ bench: $(STAMP)-run
 clean:
 	rm -rf $(VENV) dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find orchestrator evidence tracker tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
+
+help:
+	@sed -n '/^#/!q; s/^# \{0,1\}//p' Makefile
 
 $(STAMP)-%: | $(VENV)/.made-$(KEY)
 	@echo "installing orch$(EXTRA_$*) into $(VENV)" >&2
