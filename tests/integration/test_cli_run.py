@@ -101,7 +101,9 @@ def test_the_first_lane_passes_and_says_so(user, ran):
         "preflight", "build", "refusals", "uninterrupted", "split", "host-shadow", "evaluate", "record"
     ]  # fmt: skip
     assert len(ran["losses"]) == 30
-    assert ran["losses"][-1] < ran["losses"][0]
+    assert ran["updates"] == 30
+    # each loss was read before its update; the last one's is what the evaluation gives
+    assert ran["final_loss"] < ran["losses"][-1] < ran["losses"][0]
 
 
 def test_the_terminal_showed_every_step_and_its_lines_were_taken_away(ran):
@@ -161,7 +163,11 @@ def test_a_lesser_grade_than_required_exits_1_and_says_so(user, ran):
 
 
 def test_a_person_reads_four_closing_lines(user, ran):
-    lines = user("run", "--resume", "last").stdout.splitlines()
+    done = user("run", "--resume", "last")
+    assert f"{ran['bundle']} was sealed before: nothing runs again" in done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[0] == "loss that each of 30 updates read"
+    assert f"final loss: {ran['final_loss']:.6g}" in lines
     assert lines[-4:] == ["verdict: pass", "grade: host", f"bundle: {ran['bundle']}", f"seal: {ran['seal']}"]
 
 
@@ -176,6 +182,19 @@ def test_nothing_is_left_and_clean_says_so(user, ran):
     del ran
     done = user("clean")
     assert (done.returncode, done.stdout) == (0, "nothing is left\n")
+
+
+def test_a_bundle_that_is_not_sealed_is_said_in_a_sentence(user, ran, tmp_path):
+    open_one = tmp_path / "open"
+    shutil.copytree(ran["bundle"], open_one)
+    (open_one / "qualification.json").unlink()
+    (open_one / "SHA256SUMS").unlink()
+    for verb in (["evidence", "verify"], ["evidence", "show"], ["judge"]):
+        done = user(*verb, str(open_one))
+        assert (done.returncode, done.stdout) == (1, "")
+        (line,) = done.stderr.splitlines()
+        assert line.startswith(f"orch: {open_one} is not sealed: its run still goes on, or was interrupted; ")
+        assert f"`orch run --resume {open_one}`" in line
 
 
 def test_a_changed_bundle_is_neither_sound_nor_judged(user, ran, tmp_path):

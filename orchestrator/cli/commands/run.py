@@ -62,7 +62,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print_json(outcome_json(outcome))
     else:
-        _report(outcome)
+        report(outcome)
     if outcome.crashed:
         complain(f"orch: a bug of ours: the traceback is in {outcome.bundle / outcome.crashed}")
         return EXIT_BUG
@@ -102,7 +102,12 @@ def _gate(lane: Path | None) -> str:
     from orchestrator.spec.read import read_lane
 
     gate = read_lane(lane).gate if lane else None
-    return os.environ.get(f"ORCH_{gate.upper().replace('-', '_')}_CONFIG", "") if gate else ""
+    if not gate:
+        return ""
+    variable = f"ORCH_{gate.upper().replace('-', '_')}_CONFIG"
+    if named := os.environ.get(variable, ""):
+        complain(f"{variable} says where roles run: {named}")
+    return named
 
 
 def outcome_json(outcome: Outcome) -> dict[str, Any]:
@@ -126,7 +131,8 @@ def outcome_json(outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def _report(outcome: Outcome) -> None:
+def report(outcome: Outcome) -> None:
+    """Print an outcome for a person."""
     lines = chart(outcome.losses, columns=columns(), blocks=can_draw(sys.stdout.encoding))
     if lines:
         done, asked = len(outcome.losses), counted(outcome.updates, "update")

@@ -254,8 +254,10 @@ def test_a_file_of_another_kind_is_refused_by_what_is_needed(verb, samples, caps
 
 def test_what_the_gate_names_is_never_replaced_by_this_machine(samples, capsys, monkeypatch):
     monkeypatch.setenv("ORCH_SAMPLES_CONFIG", "rented.yaml")
-    assert main(["run", str(samples)]) != 0
-    assert "rented.yaml" in capsys.readouterr().err
+    assert main(["run", str(samples)]) == 1
+    err = capsys.readouterr().err
+    assert "ORCH_SAMPLES_CONFIG says where roles run: rented.yaml\n" in err
+    assert "rented.yaml: pods-unsupported: " in err
     assert not Path("runs").exists()
 
 
@@ -284,3 +286,26 @@ def test_doctor_says_what_is_absent_without_an_emulator(samples, capsys, monkeyp
     other = {"x86_64": "aarch64-linux", "aarch64": "x86_64-linux"}[platform.machine()]
     assert findings[other]["state"] == "absent"
     assert "emulator-missing" in findings[other]["detail"]
+
+
+@pytest.mark.parametrize(
+    ("losses", "title"),
+    [
+        ((2.0,), "loss that 1 of 3 updates read"),
+        ((2.0, 1.0, 0.5), "loss that each of 3 updates read"),
+        ((), "step"),
+    ],
+)
+def test_a_report_says_how_many_updates_were_made(losses, title, capsys, tmp_path):
+    from orchestrator.cli.commands.run import report
+    from orchestrator.qualify.lane import Outcome
+
+    outcome = Outcome(
+        bundle=tmp_path, lane="first", run_id="", verdict="unknown", grade="host", seal="", plan="",
+        system="", steps=(), omitted={}, updates=3, losses=losses, final_loss=None,
+    )  # fmt: skip
+    report(outcome)
+    out = capsys.readouterr().out
+    assert out.startswith(title)
+    assert "final loss" not in out
+    assert "grade: host (no role ran)" in out
