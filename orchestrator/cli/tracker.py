@@ -18,7 +18,6 @@ from orchestrator.cli.project import find_bundle, find_project
 if TYPE_CHECKING:
     from tracker.programme import Programme
 
-_JUDGED = frozenset(("grade", "steps", "verdict"))  # compared by the judge itself
 _LANES = frozenset((".toml", ".yaml", ".yml"))
 
 
@@ -50,20 +49,10 @@ def _read_programme(path: Path) -> Programme:
 
 
 def differences(bundle: Path) -> tuple[str, ...]:
-    """Give where the record of a sound bundle is not what its files show: the verdict and what it is of."""
-    from evidence.verify import read_qualification
-    from orchestrator.qualify.judge import judge_bundle, qualification
-    from orchestrator.qualify.view import View
+    """Give where the record of a sound bundle is not what its files show."""
+    from orchestrator.qualify.judge import judge_bundle
 
-    judgement = judge_bundle(bundle)
-    recorded, recomputed = read_qualification(bundle), qualification(View(bundle), judgement.steps)
-    # who judged is not judged; everything else that the record says of the run, the tracker goes by
-    others = (
-        f"{name}: recorded {recorded.get(name)}, recomputed {value}"
-        for name, value in recomputed.items()
-        if name not in {*_JUDGED, "judge"} and recorded.get(name) != value
-    )
-    return (*judgement.differences, *others)
+    return judge_bundle(bundle).differences
 
 
 def lane_file(name: str) -> Path | None:

@@ -8,9 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+from evidence.digest import sha256_file, sha256_json
 from evidence.event import Event
 from evidence.verify import read_qualification
 from orchestrator import __version__
@@ -20,6 +22,7 @@ from orchestrator.qualify.steps import ALL, Step, not_applicable
 from orchestrator.qualify.view import View
 
 SCHEMA = "orch-qualification/v1"
+JUDGING = ("build", "oracle", "plan", "qualify", "spec")
 EMULATED, HOST, PHYSICAL = "emulated", "host", "physical"
 
 
@@ -43,13 +46,14 @@ class Judgement:
 
 
 def judge_bundle(bundle: Path) -> Judgement:
-    """Recomputes the verdict of a sealed bundle and compares it with what was recorded."""
+    """Recomputes what a sealed bundle says of itself, and compares."""
     view = View(bundle)
     steps = judge_steps(view)
-    verdict, grade = worst(step.verdict for step in steps), grade_of(view)
-    recorded = read_qualification(bundle)
-    differences = tuple(_differences(recorded, verdict, grade, steps))
-    return Judgement(verdict, grade, steps, not differences, differences)
+    recomputed = qualification(view, steps)
+    differences = _differences(read_qualification(bundle), recomputed)
+    return Judgement(
+        worst(step.verdict for step in steps), grade_of(view), steps, not differences, differences
+    )
 
 
 def judge_steps(view: View) -> tuple[StepOutcome, ...]:
@@ -156,7 +160,7 @@ def qualification(view: View, steps: tuple[StepOutcome, ...]) -> dict[str, Any]:
         "system": view.planned.plan.system.digest,
         "plan": view.planned.plan.digest,
         "content_sha256": begun["content_sha256"],
-        "judge": {"version": __version__},
+        "judge": {"version": __version__, "sources_sha256": sources_sha256()},
         "grade": grade_of(view),
         "verdict": str(worst(step.verdict for step in steps)),
         "omitted": dict(view.lane.omit),
@@ -167,34 +171,44 @@ def qualification(view: View, steps: tuple[StepOutcome, ...]) -> dict[str, Any]:
     }
 
 
-def _differences(
-    recorded: Mapping[str, Any], verdict: Verdict, grade: str, steps: tuple[StepOutcome, ...]
-) -> list[str]:
+@cache
+def sources_sha256() -> str:
+    """Digest of the code that judges: two builds of one version need not judge alike."""
+    package = Path(__file__).resolve().parent.parent
+    files = sorted(path for folder in JUDGING for path in (package / folder).rglob("*.py"))
+    listing = [[path.relative_to(package).as_posix(), sha256_file(path)] for path in files]
+    return sha256_json(listing)
+
+
+def _differences(recorded: Mapping[str, Any], recomputed: Mapping[str, Any]) -> tuple[str, ...]:
+    """Where the record is not what the files show, one line each; who judged before is no difference."""
     found = [
         f"{name}: recorded {recorded.get(name)}, recomputed {value}"
-        for name, value in (("verdict", str(verdict)), ("grade", grade))
-        if recorded.get(name) != value
+        for name, value in recomputed.items()
+        if name not in ("judge", "steps") and recorded.get(name) != value
     ]
     listed = recorded.get("steps")
-    before = {step.get("name"): step for step in listed} if isinstance(listed, list) else {}
-    if list(before) != [step.name for step in steps]:
+    whole = isinstance(listed, list) and all(isinstance(step, dict) for step in listed)
+    before = {str(step.get("name")): step for step in listed} if whole else {}
+    after = {step["name"]: step for step in recomputed["steps"]}
+    if list(before) != list(after):
+        found.append(f"steps: recorded {', '.join(before)}, recomputed {', '.join(after)}")
+    for name, new in after.items():
+        old = before.get(name)
+        if old is not None and old != new:
+            verdicts = f"recorded {old.get('verdict')}, recomputed {new['verdict']}"
+            found.append(f"step {name}: {verdicts}{_first_check(old, new)}")
+    if found and recorded.get("judge") != recomputed["judge"]:
         found.append(
-            f"steps: recorded {', '.join(map(str, before))}, "
-            f"recomputed {', '.join(step.name for step in steps)}"
+            f"judge: recorded {recorded.get('judge')}, here {recomputed['judge']}: another build judges"
         )
-    for step in steps:
-        old, new = before.get(step.name), step.as_json()
-        if old != new and old is not None:
-            found.append(
-                f"step {step.name}: recorded {old.get('verdict')}, "
-                f"recomputed {new['verdict']}{_first_check(old, new)}"
-            )
-    return found
+    return tuple(found)
 
 
 def _first_check(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
-    for left, right in zip(old.get("checks", ()), new["checks"], strict=False):
-        if left != right:
+    listed = old.get("checks")
+    for left, right in zip(listed if isinstance(listed, list) else (), new["checks"], strict=False):
+        if left != right and isinstance(left, dict):
             before, now = (f"{check.get('verdict')} ({check.get('got')})" for check in (left, right))
             return f"; check {right['name']}: recorded {before}, recomputed {now}"
     return ""
