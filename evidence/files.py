@@ -11,6 +11,7 @@ import os
 import stat
 from collections.abc import Mapping
 from pathlib import Path
+from typing import BinaryIO
 
 
 class NotRegularError(OSError):
@@ -60,15 +61,39 @@ def part_name(name: str) -> str:
     return f".{name}.part"
 
 
-def write_whole(path: Path, data: bytes) -> None:
+def open_new(path: Path, mode: int | None = None) -> BinaryIO:
+    """Open for writing a file that is new under its name, whatever lay there before.
+
+    What lay there may be a link that somebody planted: it goes, and what it points to stays as it is.
+
+    Args:
+        path: where.
+        mode: its permissions, whatever the umask is; None leaves them to the umask.
+
+    Raises:
+        OSError: it cannot be made.
+    """
+    path.unlink(missing_ok=True)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    descriptor = os.open(path, flags, 0o644 if mode is None else mode & 0o600)
+    if mode is not None:
+        os.fchmod(descriptor, mode)
+    return os.fdopen(descriptor, "wb")
+
+
+def write_whole(path: Path, data: bytes, mode: int | None = None) -> None:
     """Make `path` hold `data`, durably: after a crash it holds either the old content or all of the new.
+
+    Args:
+        path: where; a link that lies there is replaced, not followed.
+        data: all that it is to hold.
+        mode: its permissions, whatever the umask is; None leaves them to the umask.
 
     Raises:
         OSError: it cannot be written.
     """
     part = path.with_name(part_name(path.name))
-    part.unlink(missing_ok=True)
-    with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644), "wb") as file:
+    with open_new(part, mode) as file:
         file.write(data)
         file.flush()
         os.fsync(file.fileno())
@@ -86,9 +111,10 @@ def write_many(files: Mapping[Path, bytes]) -> None:
     """
     parts = {path: path.with_name(part_name(path.name)) for path in files}
     for path, data in files.items():
-        parts[path].write_bytes(data)
+        with open_new(parts[path]) as file:
+            file.write(data)
     for path, part in parts.items():
-        descriptor = os.open(part, os.O_RDONLY | os.O_CLOEXEC)
+        descriptor = os.open(part, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
         try:
             os.fsync(descriptor)
         finally:

@@ -6,9 +6,7 @@ where its roles still run, else recorded as a failed attempt and begun anew.
 
 from __future__ import annotations
 
-import os
 import signal
-import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -33,6 +31,7 @@ from orchestrator.qualify.session import Guarded, Limits, Observer, Session
 from orchestrator.qualify.steps import build, preflight
 from orchestrator.qualify.view import View
 from orchestrator.remote.local import Local
+from orchestrator.remote.root import own_root
 from orchestrator.spec.content import Content
 from orchestrator.spec.read import read_lane
 
@@ -137,7 +136,7 @@ def _run(options: RunOptions, observer: Observer, opened: bundles.Opened) -> Out
     for event in opened.stream.events if not opened.resumed else ():
         observer.event(event)
     with _signals(session):
-        crashed = "" if opened.stream.sealed else run_steps(session, view)
+        crashed = "" if opened.stream.sealed else run_steps(session)
         return _finish(options, session, view, crashed)
 
 
@@ -164,13 +163,9 @@ def _open(options: RunOptions) -> bundles.Opened:
         "content_sha256": options.content.digest,
         "owner": options.owner,
         "pods": options.pods,
-        "remote_root": str(_remote_root()),
+        "remote_root": str(own_root()),
     }
     return bundles.create(options.bundles, lane, derive(lane.run), first)
-
-
-def _remote_root() -> PurePosixPath:
-    return PurePosixPath(tempfile.gettempdir()) / f"orch-{os.getuid()}"
 
 
 def _session(options: RunOptions, observer: Observer, opened: bundles.Opened, view: View) -> Session:
@@ -180,10 +175,9 @@ def _session(options: RunOptions, observer: Observer, opened: bundles.Opened, vi
     elapsed = (datetime.now(UTC) - datetime.fromisoformat(begun.time)).total_seconds()
     session = Session(
         bundle=opened.folder,
+        view=view,
         stream=opened.stream,
         observer=observer,
-        lane=lane,
-        planned=view.planned,
         content_root=options.content.root,
         cache=options.cache,
         nodes={LOCAL: Local(LOCAL)},

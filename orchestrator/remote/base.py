@@ -113,9 +113,11 @@ class Remote(Protocol):
         ...
 
     def make_root(self, root: PurePosixPath, owner: str) -> None:
-        """Makes the owned folder under which everything of this run lives, and marks it with its owner.
+        """Makes the owned folder under which everything of this run lives; marks it with owner and run id.
 
-        Refuses what is not a folder of this user's alone: a link, another user's, one that all may write to.
+        Its last name is the run id. It, and the folder that it is in, are made with mode 0700, or found to be
+        this user's alone: no link, no other user's, writable for nobody else, nor to be renamed by others.
+        One that holds anything already has to bear this very mark.
         """
         ...
 

@@ -10,7 +10,6 @@ import os
 import platform
 import shutil
 import signal
-import stat
 import subprocess
 import time
 from collections.abc import Iterator, Sequence
@@ -20,11 +19,11 @@ from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
 from evidence.digest import sha256_file
-from evidence.files import open_regular
+from evidence.files import open_new, open_regular
 from orchestrator.remote import proc
+from orchestrator.remote import root as own
 from orchestrator.remote.base import Completed, Job, JobState, NodeFacts, RemoteError
 
-OWNER_MARK = ".orch-owner"
 RUNNER = Path(__file__).with_name("runner.sh")
 
 _LOOK_S = 0.001
@@ -81,13 +80,11 @@ class Local:
         return Completed(code if code >= 0 else 128 - code, stdout, stderr)
 
     def make_root(self, root: PurePosixPath, owner: str) -> None:
-        """Makes `root`, mode 0700, unless it is there."""
-        path = Path(root)
+        """Makes `root` and the folder that it is in, mode 0700, or finds them so."""
         with self._refusals(f"make {root}"):
-            path.mkdir(mode=0o700, parents=True, exist_ok=True)
-            if fault := _root_fault(path.lstat()):
-                raise RemoteError(f"{self.name}: {root} is not a folder of this user's alone ({fault})")
-            (path / OWNER_MARK).write_text(owner + "\n", encoding="utf-8")
+            fault = own.make(Path(root), owner)
+        if fault:
+            raise RemoteError(f"{self.name}: {fault}")
 
     @contextmanager
     def _refusals(self, what: str) -> Iterator[None]:
@@ -104,8 +101,8 @@ class Local:
         with self._refusals(f"write {path}"):
             target.parent.mkdir(parents=True, exist_ok=True)
             try:
-                temporary.write_bytes(data)
-                temporary.chmod(0o700 if executable else 0o600)
+                with open_new(temporary, 0o700 if executable else 0o600) as file:
+                    file.write(data)
                 temporary.replace(target)
             except OSError:
                 temporary.unlink(missing_ok=True)
@@ -252,10 +249,10 @@ class Local:
             real = path.parent.resolve() / path.name
             if not os.path.lexists(real):
                 return
-            if path.name == ".." or not any(_marked(above) for above in (real, *real.parents)):
+            if path.name == ".." or not any(own.is_marked(above) for above in (real, *real.parents)):
                 raise RemoteError(
                     f"{self.name}: nothing is removed: {folder} bears no mark of ours"
-                    f" (got none, expected {OWNER_MARK})"
+                    f" (got none, expected {own.OWNER_MARK})"
                 )
             shutil.rmtree(real)
 
@@ -289,24 +286,6 @@ def _ended(child: int) -> bool:
         return os.waitpid(child, os.WNOHANG)[0] == child
     except ChildProcessError:  # reaped already
         return True
-
-
-def _root_fault(status: os.stat_result) -> str | None:
-    if not stat.S_ISDIR(status.st_mode):
-        return "got a link or file, expected a folder"
-    if status.st_uid != os.getuid():
-        return f"got uid {status.st_uid}, expected {os.getuid()}"
-    if status.st_mode & stat.S_IWOTH:
-        return f"got mode {stat.S_IMODE(status.st_mode):04o}, expected one in which others cannot write"
-    return None
-
-
-def _marked(folder: Path) -> bool:
-    try:
-        status = (folder / OWNER_MARK).lstat()
-    except (FileNotFoundError, NotADirectoryError):
-        return False
-    return stat.S_ISREG(status.st_mode) and status.st_uid == os.getuid()
 
 
 def _read(path: Path) -> str | None:

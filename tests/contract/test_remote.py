@@ -90,6 +90,8 @@ def test_a_root_is_made_with_the_folders_above_it(bench: Bench) -> None:
         "echo file > it",
         "mkdir it && chmod 777 it",
         "mkdir it && chmod 1777 it",
+        "mkdir it && chmod 770 it",
+        "mkdir it && echo planted > it/file",
     ],
 )
 def test_what_is_no_folder_of_this_users_alone_is_no_root(bench: Bench, make: str) -> None:
@@ -97,6 +99,43 @@ def test_what_is_no_folder_of_this_users_alone_is_no_root(bench: Bench, make: st
     with pytest.raises(RemoteError, match=str(bench.root / "it")):
         bench.remote.make_root(bench.root / "it", "tests")
     assert ".orch-owner" not in bench.remote.list(bench.root / "it")
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        "mkdir runs && chmod 777 runs",
+        "mkdir runs && chmod 1777 runs",
+        "mkdir runs && chmod 770 runs",
+        "mkdir other && ln -s other runs",
+    ],
+)
+def test_what_others_can_write_to_holds_no_root(bench: Bench, make: str) -> None:
+    bench.said("sh", "-c", f"cd {bench.root} && {make}")
+    with pytest.raises(RemoteError, match=str(bench.root / "runs")):
+        bench.remote.make_root(bench.root / "runs" / "it", "tests")
+    assert bench.file("runs/it/.orch-owner") is None
+
+
+def test_no_folder_above_lets_others_put_another_in_place_of_a_root(bench: Bench) -> None:
+    bench.said("sh", "-c", f"cd {bench.root} && mkdir open sticky && chmod 777 open && chmod 1777 sticky")
+    with pytest.raises(RemoteError, match=f"0777 of {bench.root}/open"):
+        bench.remote.make_root(bench.root / "open" / "runs" / "it", "tests")
+    bench.remote.make_root(bench.root / "sticky" / "runs" / "it", "tests")
+    assert bench.said("stat", "-c", "%a", str(bench.root / "sticky" / "runs")) == "700"
+
+
+def test_a_root_is_one_owners_for_one_run(bench: Bench) -> None:
+    assert bench.file(".orch-owner") == b"tests\nroot\n"
+    bench.said("sh", "-c", f"cd {bench.root} && mkdir copy && cp .orch-owner copy")
+    with pytest.raises(RemoteError, match="made for another run"):
+        bench.remote.make_root(bench.root / "copy", "tests")
+    with pytest.raises(RemoteError, match="made for another run"):
+        bench.remote.make_root(bench.root, "others")
+    # a controller that was killed before it had marked the folder
+    bench.said("sh", "-c", f"cd {bench.root} && mkdir it && echo tes > it/..orch-owner.part")
+    bench.remote.make_root(bench.root / "it", "tests")
+    assert bench.remote.list(bench.root / "it") == (".orch-owner",)
 
 
 def test_another_users_folder_is_no_root(bench: Bench) -> None:
@@ -144,6 +183,12 @@ def test_what_cannot_be_put_is_refused_by_its_path(bench: Bench, path: str) -> N
 
 def test_what_is_put_replaces_a_link_and_not_its_target(bench: Bench) -> None:
     bench.said("sh", "-c", f"cd {bench.root} && echo kept > target && ln -s target it")
+    bench.remote.put(b"new", bench.root / "it")
+    assert (bench.file("target"), bench.file("it")) == (b"kept\n", b"new")
+
+
+def test_what_is_put_is_not_written_through_a_planted_link(bench: Bench) -> None:
+    bench.said("sh", "-c", f"cd {bench.root} && echo kept > target && ln -s target it.part")
     bench.remote.put(b"new", bench.root / "it")
     assert (bench.file("target"), bench.file("it")) == (b"kept\n", b"new")
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evidence.digest import is_sha256, measure_file, sha256_bytes, sha256_file, sha256_json
-from evidence.files import NotRegularError, TooLargeError, read_bounded, write_whole
+from evidence.files import NotRegularError, TooLargeError, read_bounded, write_many, write_whole
 
 
 @given(st.binary())
@@ -85,3 +85,12 @@ def test_a_link_is_replaced_and_not_written_through(tmp_path):
     assert (tmp_path / "target").read_bytes() == b"kept"
     assert (tmp_path / "file").read_bytes() == b"new"
     assert not (tmp_path / "file").is_symlink()
+    (tmp_path / ".file.part").symlink_to("target")
+    write_many({tmp_path / "file": b"newer"})
+    assert (tmp_path / "target").read_bytes() == b"kept"
+    assert (tmp_path / "file").read_bytes() == b"newer"
+
+
+def test_permissions_are_what_was_asked_for(tmp_path):
+    write_whole(tmp_path / "file", b"", 0o755)
+    assert (tmp_path / "file").stat().st_mode & 0o7777 == 0o755
