@@ -68,4 +68,5 @@ class Deployment:
             connect_ms=10_000,
             round_ms=10_000,
             run_ms=300_000,
+            secret="5e" * 16,
         )

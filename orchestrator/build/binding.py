@@ -20,10 +20,12 @@ Mode = Literal["train", "evaluate"]
 
 _MODES: tuple[Mode, ...] = ("train", "evaluate")
 _CHECKED = SIZE - 32
-_LAYOUT = struct.Struct("<8sIIII32s32s32s16sQQQQQQQII16s264x")
+_LAYOUT = struct.Struct("<8sIIII32s32s32s16sQQQQQQQII16s16s248x")
 _LARGEST = 2**53  # numbers pass through JSON
 _PORTS = 65536
-_ZERO = bytes(32)
+_DIGEST = 32
+_SECRET = 16
+_ZERO = bytes(_DIGEST)
 
 
 class BindingError(ValueError):
@@ -46,6 +48,7 @@ class Binding:
         data_sha256: digest of the role's `samples` file, hex.
         address: IPv4 or IPv6 literal where the root listens, or that the role dials.
         port: its port; 0 for a single role.
+        secret: of the launch, 32 lower-case hexadecimal digits; who does not know it is no role of it.
         connect_ms: until all roles have met.
         round_ms: for each wait of a round or a publication.
         run_ms: for the whole program.
@@ -66,6 +69,7 @@ class Binding:
     connect_ms: int
     round_ms: int
     run_ms: int
+    secret: str
     hold_after: int = 0
 
     def pack(self) -> bytes:
@@ -90,6 +94,7 @@ class Binding:
                 address.version,
                 _port(self.port),
                 address.packed,
+                _bytes("a secret", self.secret, _SECRET),
             )
         except ValueError as error:
             raise BindingError(str(error)) from error
@@ -105,7 +110,7 @@ class Binding:
         if len(data) != SIZE or hashlib.sha256(data[:_CHECKED]).digest() != data[_CHECKED:]:
             raise BindingError("the binding is not whole")
         magic, version, mode, resume, _, plan, samples, manifest, run, *rest = _LAYOUT.unpack(data[:_CHECKED])
-        *numbers, family, port, address = rest
+        *numbers, family, port, address, secret = rest
         if magic != MAGIC or version != VERSION or mode >= len(_MODES) or family not in _ADDRESS_BYTES:
             raise BindingError("the binding is of another form")
         binding = cls(
@@ -117,6 +122,7 @@ class Binding:
             data_sha256=samples.hex(),
             address=str(ipaddress.ip_address(address[: _ADDRESS_BYTES[family]])),
             port=port,
+            secret=secret.hex(),
             **dict(zip(_NUMBERS, numbers, strict=True)),
         )
         if binding.pack() != data:
@@ -147,9 +153,13 @@ _NUMBERS = ("epoch", "target", "publish_at", "hold_after", "connect_ms", "round_
 
 
 def _digest(text: str) -> bytes:
+    return _bytes("a digest", text, _DIGEST)
+
+
+def _bytes(what: str, text: str, size: int) -> bytes:
     data = bytes.fromhex(text)
-    if len(data) != len(_ZERO) or data.hex() != text:
-        raise BindingError(f"a digest is 64 lower-case hexadecimal digits (got {text!r})")
+    if len(data) != size or data.hex() != text:
+        raise BindingError(f"{what} is {2 * size} lower-case hexadecimal digits (got {text!r})")
     return data
 
 

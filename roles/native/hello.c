@@ -14,6 +14,15 @@ void hello_begin(struct hello *hello, const struct binding *binding, uint64_t st
     hello->zero = 0;
     hello->target = binding->target;
     hello->start = start;
+    memcpy(hello->secret, binding->secret, SECRET_BYTES);
+}
+
+bool hello_is_of_launch(const struct hello *hello, const struct hello *own)
+{
+    uint64_t difference = 0;
+    for (size_t at = 0; at < SECRET_BYTES; at += sizeof difference)
+        difference |= memory_u64(hello->secret + at) ^ memory_u64(own->secret + at);
+    return difference == 0;
 }
 
 const char *hello_fault(const struct hello *hello, const struct hello *own, uint32_t sender)
@@ -27,5 +36,5 @@ const char *hello_fault(const struct hello *hello, const struct hello *own, uint
         return fault;
     if (memcmp(hello->run, own->run, RUN_ID_BYTES) != 0)
         return "frame-identity";
-    return memcmp(&hello->mode, &own->mode, HELLO_BYTES - offsetof(struct hello, mode)) != 0 ? "frame-round" : NULL;
+    return memcmp(&hello->mode, &own->mode, offsetof(struct hello, secret) - offsetof(struct hello, mode)) != 0 ? "frame-round" : NULL;
 }

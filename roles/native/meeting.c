@@ -35,14 +35,11 @@ static bool listen_to(struct caller *caller)
     return true;
 }
 
-/* Whether all that will be read of the hello is here. One that announces another length is not waited for. */
 static bool is_heard(const struct caller *caller)
 {
-    return caller->got == HELLO_BYTES ||
-           (caller->got >= FRAME_BYTES && caller->hello.frame.length != HELLO_PAYLOAD);
+    return caller->got == HELLO_BYTES;
 }
 
-/* Greets at once, before anything is checked, so that of two that do not belong together both can say so. */
 static bool greet(int socket, const struct hello *own)
 {
     struct hello hello = *own;
@@ -81,7 +78,7 @@ static struct caller *place_for_caller(void)
 }
 
 /* One at a time: who has said a whole hello has left its place before another needs it. */
-static void accept_one(int listener, const struct hello *own)
+static void accept_one(int listener)
 {
     static uint32_t turn;
     int socket = net_accept(listener);
@@ -91,8 +88,6 @@ static void accept_one(int listener, const struct hello *own)
     caller->socket = socket;
     caller->turn = turn++;
     caller->got = 0;
-    if (!greet(socket, own))
-        drop(caller);
 }
 
 /* True if the caller is one of those that are waited for: a peer, or one that ends the run. */
@@ -104,6 +99,12 @@ static bool recognise(struct caller *caller, int *sockets, const struct hello *o
     }
     if (!is_heard(caller))
         return false;
+    /* Who is no role of this launch learns nothing. Who is one hears our hello before its own is checked, so that
+     * of two that do not belong together both can say so. */
+    if (!hello_is_of_launch(&caller->hello, own) || !greet(caller->socket, own)) {
+        drop(caller);
+        return false;
+    }
     uint32_t sender = caller->hello.frame.sender;
     bool is_child = sender > 0 && sender < ROLE_COUNT;
     const char *found = hello_fault(&caller->hello, own, is_child ? sender : 1);
@@ -144,7 +145,7 @@ void meeting_gather(int *sockets, const struct endpoint *endpoint, const struct 
         if (fault)
             deadline.label = fault;
         sleep_for(listener, sockets, deadline);
-        accept_one(listener, own);
+        accept_one(listener);
         for (size_t i = 0; i < CALLERS; i++)
             if (callers[i].socket >= 0 && recognise(callers + i, sockets, own))
                 missing--;
@@ -158,9 +159,9 @@ void meeting_gather(int *sockets, const struct endpoint *endpoint, const struct 
 
 enum { FIRST_PAUSE_MS = 10, LONGEST_PAUSE_MS = 100 };
 
-/* True once the root's hello is whole. A tunnel accepts before the root listens and then hangs up: that is no
- * peer yet, and dialling goes on. */
-static bool is_greeted(struct caller *root, struct deadline deadline)
+/* True once the root's hello is whole. A tunnel accepts before the root listens and then hangs up, and a stranger
+ * may listen before the root does: they are no peer, and dialling goes on. */
+static bool is_greeted(struct caller *root, const struct hello *own, struct deadline deadline)
 {
     while (!is_heard(root)) {
         struct waiting waiting = {root->socket, WAIT_READ, 0};
@@ -168,7 +169,7 @@ static bool is_greeted(struct caller *root, struct deadline deadline)
         if (!listen_to(root))
             return false;
     }
-    return true;
+    return hello_is_of_launch(&root->hello, own);
 }
 
 int meeting_join(const struct endpoint *endpoint, const struct hello *own, struct deadline deadline)
@@ -176,7 +177,7 @@ int meeting_join(const struct endpoint *endpoint, const struct hello *own, struc
     int64_t pause = FIRST_PAUSE_MS;
     for (;;) {
         struct caller root = {.socket = net_connect(endpoint, deadline)};
-        if (root.socket >= 0 && greet(root.socket, own) && is_greeted(&root, deadline)) {
+        if (root.socket >= 0 && greet(root.socket, own) && is_greeted(&root, own, deadline)) {
             check(hello_fault(&root.hello, own, 0));
             return root.socket;
         }

@@ -1,7 +1,7 @@
 /* How roles find each other: the root listens and gathers, every other dials the root.
  *
- * The root's port is open to whoever can reach it: what does not begin like a frame is not a role and is
- * dropped, and who says nothing holds nobody up. */
+ * The root's port is open to whoever can reach it: what does not begin like a frame, or does not know the
+ * launch's secret, is not a role and is dropped without a word, and who says nothing holds nobody up. */
 #ifndef MEETING_H
 #define MEETING_H
 

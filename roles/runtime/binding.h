@@ -6,7 +6,7 @@
 
 #include "net.h"
 
-enum { BINDING_BYTES = 512, RUN_ID_BYTES = 16 };
+enum { BINDING_BYTES = 512, RUN_ID_BYTES = 16, SECRET_BYTES = 16 };
 
 enum mode { MODE_TRAIN = 0, MODE_EVALUATE = 1 };
 
@@ -29,7 +29,8 @@ struct binding {
     uint64_t round_ms;
     uint64_t run_ms;
     struct endpoint endpoint; /* the root listens there, the others dial it */
-    uint8_t reserved[264];
+    uint8_t secret[SECRET_BYTES]; /* of the launch: who does not know it is no role of it */
+    uint8_t reserved[248];
     uint8_t digest[32]; /* SHA-256 of all bytes before */
 };
 

@@ -22,6 +22,7 @@ from orchestrator.plan.model import Role
 
 CONTENT = Path(__file__).resolve().parents[2]
 X86, ARM = "x86_64-linux", "aarch64-linux"
+SECRET = "5e" * 16
 EMULATORS = {X86: (), ARM: ("qemu-aarch64-static",)}
 
 
@@ -111,6 +112,7 @@ class Bench:
             connect_ms=setup.connect_ms,
             round_ms=setup.round_ms,
             run_ms=setup.run_ms,
+            secret=SECRET,
         )
         binding = replace(binding, **{**setup.bind.get("*", {}), **setup.bind.get(role.name, {})})
         path = work / "role.elf"

@@ -8,7 +8,7 @@ import struct
 import uuid
 from dataclasses import dataclass
 
-from role_bench import Bench, family
+from role_bench import SECRET, Bench, family
 
 HEADER = struct.Struct("<8s32sQQIIQ24s")
 HELLO, CONTRIBUTION, TOTAL, PUBLISH, COMMITTED = range(1, 6)
@@ -34,9 +34,12 @@ class Frame:
         return head + self.payload
 
 
-def hello_payload(bench: Bench, *, mode: int = 0, start: int = 0, target: int | None = None) -> bytes:
+def hello_payload(
+    bench: Bench, *, mode: int = 0, start: int = 0, target: int | None = None, secret: str = SECRET
+) -> bytes:
     run = uuid.UUID(bench.run_id).bytes
-    return run + struct.pack("<IIQQ", mode, 0, bench.setup.target if target is None else target, start)
+    numbers = struct.pack("<IIQQ", mode, 0, bench.setup.target if target is None else target, start)
+    return run + numbers + bytes.fromhex(secret)
 
 
 def hello(bench: Bench, sender: int) -> Frame:

@@ -70,7 +70,6 @@ def test_a_late_role_does_not_cost_the_early_one_its_round(bench):
     run.start("root", "worker")
     with dial(run) as early:  # passes more than a round's time before the last role
         early.settimeout(1.2)
-        early.recv(136)
         with pytest.raises(TimeoutError):
             early.recv(1)
     run.start("idle")
@@ -136,9 +135,9 @@ WRONG_HELLOS = {
     "zero": (lambda _, frame: replace(frame, zero=bytes(23) + b"\1"), "frame-identity"),
     "epoch": (lambda _, frame: replace(frame, epoch=2), "frame-epoch"),
     "round": (lambda _, frame: replace(frame, round=1), "frame-round"),
-    "longer": (lambda _, frame: replace(frame, length=41), "frame-bound"),
-    "endless": (lambda _, frame: replace(frame, length=2**64 - 1, payload=b""), "frame-bound"),
-    "empty": (lambda _, frame: replace(frame, payload=b""), "frame-bound"),
+    "longer": (lambda _, frame: replace(frame, length=57), "frame-bound"),
+    "endless": (lambda _, frame: replace(frame, length=2**64 - 1), "frame-bound"),
+    "empty": (lambda _, frame: replace(frame, length=0), "frame-bound"),
     "run": (lambda _, frame: replace(frame, payload=bytes(16) + frame.payload[16:]), "frame-identity"),
     "mode": (lambda bench, frame: replace(frame, payload=hello_payload(bench, mode=1)), "frame-round"),
     "start": (lambda bench, frame: replace(frame, payload=hello_payload(bench, start=1)), "frame-round"),
@@ -195,12 +194,19 @@ def test_a_role_that_goes_before_all_have_met(bench):
     assert run.labels() == {"root": "peer-lost"}
 
 
+def impostor(bench, sender, secret="5e" * 15 + "5f"):
+    """Who knows everything of a run but the secret of its launch."""
+    return replace(hello(bench, sender), payload=hello_payload(bench, secret=secret))
+
+
 STRANGERS = {
     "silent": lambda _: b"",
     "garbage": lambda _: b"GET / HTTP/1.1\r\n\r\n",
     "begins-like-one": lambda _: b"ORCHFRM2",
     "part-of-a-magic": lambda _: b"ORCH",
-    "part-of-a-hello": lambda bench: hello(bench, 1).pack()[:100],
+    "part-of-a-hello": lambda bench: hello(bench, 1).pack()[:151],
+    "without-a-payload": lambda bench: replace(hello(bench, 1), payload=b"").pack(),
+    "without-the-secret": lambda bench: impostor(bench, 1).pack(),
     "a-lot": lambda _: b"\xff" * 100_000,
 }
 
@@ -232,3 +238,38 @@ def test_a_stranger_that_comes_and_goes(bench):
             stranger.sendall(b"ORCHFRM1")
     run.start("worker")
     assert run.end("worker").results["version"] == 2
+
+
+@pytest.mark.parametrize("secret", ["00" * 16, "5f" + "5e" * 15, "5e" * 15 + "5f"])
+def test_who_does_not_know_the_secret_hears_nothing(bench, secret):
+    run = bench(role_plans.pair())
+    run.place(Setup(target=2))
+    run.start("coordinator")
+    with dial(run) as silent, dial(run) as stranger:
+        stranger.sendall(impostor(run, 1, secret).pack())
+        assert stranger.recv(1) == b""
+        run.start("worker")
+        assert {outcome.results["version"] for outcome in run.ends().values()} == {2}
+        silent.settimeout(20)
+        assert silent.recv(1) == b""
+
+
+def test_the_root_takes_no_role_of_another_launch(bench):
+    run = bench(role_plans.pair())
+    run.place(Setup(connect_ms=700, bind={"worker": {"secret": "ab" * 16}}))
+    run.start()
+    assert run.labels() == each_role(PAIR, "connect-deadline")
+
+
+def test_a_stranger_that_listens_before_the_root_is_not_taken_for_it(bench):
+    run = bench(role_plans.pair())
+    run.place(Setup(target=2))
+    with listen(run) as server:
+        run.start("worker")
+        for reply in (b"HTTP/1.1 400 Bad Request\r\n" + b" " * 200, impostor(run, 0).pack()):
+            with server.accept()[0] as peer:
+                assert receive_frame(peer) == hello(run, 1)
+                peer.sendall(reply)
+                assert hung_up(peer)
+    run.start("coordinator")
+    assert {outcome.results["version"] for outcome in run.ends().values()} == {2}

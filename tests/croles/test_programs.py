@@ -46,6 +46,7 @@ def a_binding(plan, **change) -> Binding:
         connect_ms=1000,
         round_ms=2000,
         run_ms=3000,
+        secret="5e" * 16,
     )
     return replace(one, **change)
 

@@ -29,6 +29,7 @@ BINDINGS = st.builds(
     connect_ms=NUMBERS,
     round_ms=NUMBERS,
     run_ms=NUMBERS,
+    secret=st.binary(min_size=16, max_size=16).map(bytes.hex),
     hold_after=NUMBERS,
 )
 
@@ -47,6 +48,7 @@ ONE = Binding(
     connect_ms=1000,
     round_ms=2000,
     run_ms=3000,
+    secret="5e" * 16,
 )
 
 
@@ -76,7 +78,7 @@ def test_other_bytes_are_no_binding(data):
         Binding.unpack(data)
 
 
-@pytest.mark.parametrize("at", [0, 8, 12, 16, 20, 192, 204, 216, 479])
+@pytest.mark.parametrize("at", [0, 8, 12, 16, 20, 192, 204, 232, 479])
 def test_a_whole_binding_has_one_right_form(at):
     """Bytes that mean nothing are zero, even under a fitting checksum."""
     data = bytearray(ONE.pack())
@@ -92,6 +94,10 @@ def test_a_whole_binding_has_one_right_form(at):
         {"plan": "AB" * 32},
         {"plan": "xy" * 32},
         {"restore_sha256": ""},
+        {"secret": ""},
+        {"secret": "ab" * 32},
+        {"secret": "AB" * 16},
+        {"secret": "xy" * 16},
         {"run_id": "one"},
         {"mode": "dance"},
         {"epoch": -1},
@@ -107,7 +113,12 @@ def test_values_without_a_place_are_refused(change):
         replace(ONE, **change).pack()
 
 
-@pytest.mark.parametrize("value", [{}, {"plan": "ab" * 32}, ONE.as_json() | {"more": 1}])
+WITHOUT_SECRET = {name: value for name, value in ONE.as_json().items() if name != "secret"}
+
+
+@pytest.mark.parametrize(
+    "value", [{}, {"plan": "ab" * 32}, ONE.as_json() | {"more": 1}, WITHOUT_SECRET], ids=str
+)
 def test_other_names_are_refused(value):
     with pytest.raises(BindingError):
         Binding.from_json(value)
@@ -123,4 +134,5 @@ def test_the_layout_is_the_documented_one():
     assert numbers == [1, 5, 0, 0, 1000, 2000, 3000]
     assert (data[192], int.from_bytes(data[196:200], "little")) == (6, 4000)
     assert data[200:216] == ipaddress.ip_address("2001:db8::7").packed
-    assert data[216:480] == bytes(264)
+    assert data[216:232] == b"\x5e" * 16
+    assert data[232:480] == bytes(248)

@@ -34,6 +34,7 @@ def binding(plan: str = PLAN) -> bytes:
         connect_ms=1000,
         round_ms=2000,
         run_ms=3000,
+        secret="5e" * 16,
     ).pack()
 
 

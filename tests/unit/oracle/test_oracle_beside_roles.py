@@ -46,6 +46,7 @@ def role_reads(tmp_path_factory: pytest.TempPathFactory) -> Reader:
         connect_ms=10_000,
         round_ms=10_000,
         run_ms=60_000,
+        secret="5e" * 16,
     )
     folder = tmp_path_factory.mktemp("role")
     executable = folder / "role.elf"
