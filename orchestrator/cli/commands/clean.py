@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path, PurePosixPath
+from uuid import UUID
 
 from orchestrator.cli.arguments import add_json
 from orchestrator.cli.output import print_json, say
@@ -64,7 +65,9 @@ def _clean(bundles: Path, *, also_open: bool) -> Iterator[Left]:
         folder = _work_folder(bundle)
         if folder is None or not Path(folder).is_dir():
             continue
-        if node.processes_under(folder):
+        if not _is_ours(Path(folder)):
+            state = "not ours"
+        elif node.processes_under(folder):
             state = "running"
         elif not is_sealed(bundle) and not also_open:
             state = "open"
@@ -78,10 +81,24 @@ def _clean(bundles: Path, *, also_open: bool) -> Iterator[Left]:
 
 
 def _work_folder(bundle: Path) -> PurePosixPath | None:
-    """Give where the run's roles worked: the recorded root and, in it, the run id that the stream bears."""
+    """Give where the bundle says that its roles worked: the recorded root and, in it, the stream's run id."""
     event = first_event(bundle)
     data, source = event.get("data"), event.get("source")
     root = data.get("remote_root") if isinstance(data, dict) else None
-    if not isinstance(root, str) or not isinstance(source, str) or "/" in source or source in ("", ".", ".."):
+    if not isinstance(root, str) or not isinstance(source, str) or "\0" in root + source:
         return None
     return PurePosixPath(root) / source
+
+
+def _is_ours(folder: Path) -> bool:
+    """Say whether a folder is a root of this user's, made for the run that it is named after.
+
+    A bundle may be anybody's, and name any folder: nothing that it says is enough to remove one.
+    """
+    from orchestrator.remote.root import own_root, run_of
+
+    try:
+        is_run = str(UUID(folder.name)) == folder.name
+    except ValueError:
+        return False
+    return is_run and folder.parent == own_root() and run_of(folder) == folder.name

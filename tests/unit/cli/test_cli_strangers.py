@@ -11,6 +11,7 @@ import pytest
 from evidence.bundle import seal
 from evidence.stream import Stream
 from orchestrator.cli.main import main
+from orchestrator.remote.root import make, own_root
 
 RUN = "01a227a3-3705-7543-8c8c-7c1897723e26"
 CLEAR = "\x1b[2J"
@@ -71,3 +72,44 @@ def test_what_it_says_moves_no_cursor(tmp_path, capsys):
     out = capsys.readouterr().out
     assert "\x1b" not in out
     assert out.count("\\x1b[2J") == 4
+
+
+OTHER = "01a227a3-3705-7543-8c8c-000000000000"
+
+
+@pytest.fixture
+def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A root of ours, one whose name is not its run's, and others' folders; each holds `coordinator/`."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    own = own_root()
+    for folder in (own / "x", own / RUN, own / "project", tmp_path / "elsewhere" / RUN, tmp_path / "project"):
+        assert make(folder, "me") is None
+        (folder / "coordinator").mkdir()
+    (own / "x").rename(own / OTHER)
+    (tmp_path / "link").symlink_to(own)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("root", "source", "state"),
+    [
+        ("{own}", RUN, "removed"),
+        ("{own}/../link", RUN, "not ours"),
+        ("{own}", OTHER, "not ours"),
+        ("{own}", "project", "not ours"),
+        ("{own}", "../project", "not ours"),
+        ("{own}/" + RUN, "coordinator", "not ours"),
+        ("{own}/../elsewhere", RUN, "not ours"),
+        ("{own}/../elsewhere/" + RUN, ".", "not ours"),
+    ],
+)
+def test_clean_removes_no_folder_because_a_bundle_names_it(root, source, state, folders, capsys):
+    bundle = folders / "runs" / "stranger"
+    bundle.mkdir(parents=True)
+    with Stream.create(bundle / "stream.jsonl", source) as stream:
+        stream.append("orch.lane.started", "x", {"lane": "x", "remote_root": root.format(own=own_root())})
+    before = set(folders.rglob("coordinator"))
+    assert main(["clean", "--json", "--open", "--bundles", str(bundle.parent)]) == 0
+    (left,) = json.loads(capsys.readouterr().out)["left"]
+    assert left["state"] == state
+    assert len(before - set(folders.rglob("coordinator"))) == (state == "removed")
