@@ -6,11 +6,12 @@
 
 enum { KIND_MASK = 0170000, KIND_REGULAR = 0100000 };
 
-int files_open(const char *name, uint64_t *size)
+/* A regular file, or -1. */
+static int open_regular(const char *name, int how, uint64_t *size)
 {
     uint8_t stat[STAT_BYTES] __attribute__((aligned(8)));
-    /* Without O_NONBLOCK the opening of a pipe would wait for its writer. */
-    long file = system_open(name, OPEN_READ | OPEN_NOFOLLOW | OPEN_NONBLOCK);
+    /* Without O_NONBLOCK the opening of a pipe would wait for who is at its other end. */
+    long file = system_open(name, how | OPEN_NOFOLLOW | OPEN_NONBLOCK);
     if (file < 0)
         return -1;
     if (system_call(CALL_FSTAT, file, system_pointer(stat), 0, 0, 0) < 0 ||
@@ -20,6 +21,11 @@ int files_open(const char *name, uint64_t *size)
     }
     *size = memory_u64(stat + STAT_SIZE_AT);
     return (int)file;
+}
+
+int files_open(const char *name, uint64_t *size)
+{
+    return open_regular(name, OPEN_READ, size);
 }
 
 bool files_read(int file, void *bytes, size_t size)
@@ -44,14 +50,22 @@ static long demand(long result)
     return result;
 }
 
+static int open_for_writing(const char *name, int how)
+{
+    uint64_t size;
+    int file = open_regular(name, OPEN_WRITE | OPEN_CREATE | how, &size);
+    (void)demand(file);
+    return file;
+}
+
 int files_create(const char *name)
 {
-    return (int)demand(system_open(name, OPEN_WRITE | OPEN_CREATE | OPEN_TRUNCATE | OPEN_NOFOLLOW));
+    return open_for_writing(name, OPEN_TRUNCATE);
 }
 
 int files_append_to(const char *name)
 {
-    return (int)demand(system_open(name, OPEN_WRITE | OPEN_CREATE | OPEN_APPEND | OPEN_NOFOLLOW));
+    return open_for_writing(name, OPEN_APPEND);
 }
 
 void files_write(int file, const void *bytes, size_t size)

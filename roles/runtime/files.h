@@ -12,7 +12,7 @@ int files_open(const char *name, uint64_t *size);
 /* Exactly `size` bytes; false at an early end or an error. */
 bool files_read(int file, void *bytes, size_t size);
 
-/* The calls below refuse `write-failed` on any error. */
+/* The calls below refuse `write-failed` on any error; what is there already and no regular file is one. */
 int files_create(const char *name);
 int files_append_to(const char *name);
 void files_write(int file, const void *bytes, size_t size);

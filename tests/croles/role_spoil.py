@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from pathlib import Path
 
 
@@ -37,3 +38,8 @@ def pipe(path: Path) -> None:
 def folder(path: Path) -> None:
     path.unlink()
     path.mkdir()
+
+
+def socket(path: Path) -> None:
+    path.unlink()
+    os.mknod(path, 0o600 | stat.S_IFSOCK)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import resource
 import signal
 import subprocess
@@ -158,6 +159,47 @@ def test_a_file_that_cannot_be_written(bench, size):
     run.start(preexec_fn=limit_file_size(size))
     assert run.labels() == {"alone": "write-failed"}
     assert run.committed() == []
+
+
+IN_THE_WAY = [role_spoil.link, role_spoil.pipe, role_spoil.folder, role_spoil.socket]
+
+
+@pytest.mark.parametrize("target", [X86, ARM])
+@pytest.mark.parametrize("spoil", IN_THE_WAY)
+def test_progress_that_is_no_file(bench, spoil, target):
+    run = bench(role_plans.single())
+    run.place(Setup(target=1, targets={"alone": target}))
+    path = run.work("alone") / "progress"
+    path.touch()
+    spoil(path)
+    run.start()
+    assert run.labels() == {"alone": "write-failed"}
+    assert run.committed() == []
+
+
+def test_progress_that_is_a_pipe_with_a_reader(bench):
+    run = bench(role_plans.single())
+    run.place(Setup(target=1))
+    path = run.work("alone") / "progress"
+    os.mkfifo(path)
+    reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        run.start()
+        assert run.labels() == {"alone": "write-failed"}
+        assert os.read(reader, 1) == b""
+    finally:
+        os.close(reader)
+
+
+@pytest.mark.parametrize("spoil", IN_THE_WAY)
+def test_a_port_that_nobody_can_be_told_of(bench, spoil):
+    run = bench(role_plans.pair())
+    run.place(Setup())
+    path = run.work("coordinator") / "listening"
+    path.touch()
+    spoil(path)
+    run.start("coordinator")
+    assert run.labels() == {"coordinator": "write-failed"}
 
 
 def test_a_checkpoint_folder_that_cannot_be_made(bench):
