@@ -6,6 +6,8 @@ Knows the rules; knows no plan but by its digest, and runs nothing. Hostile byte
 from __future__ import annotations
 
 import hashlib
+import re
+import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -14,7 +16,10 @@ from orchestrator.build.binding import SIZE, Binding, BindingError
 from orchestrator.build.image import Image, UnreadableError, read_image
 
 PLAN_SECTION = ".orch.plan"
-_DIGEST = 32
+# the plan's digest and the system's, the role's index and its name, ended and filled up with zeros
+_IDENTITY = struct.Struct("<32s32sI")
+_FILLED_TO = 4
+_NAME = re.compile(rb"[A-Za-z0-9_-][A-Za-z0-9_.-]*")
 
 MACHINES = {"x86_64-linux": "EM_X86_64", "aarch64-linux": "EM_AARCH64"}
 
@@ -35,24 +40,45 @@ class ElfProblem:
         return f"{self.check}: {self.message}"
 
 
-def verify(data: bytes, *, target: str | None, plan: str | None) -> tuple[ElfProblem, ...]:
+@dataclass(frozen=True)
+class Identity:
+    """What a program says that it is of, compiled in.
+
+    Attributes:
+        plan: the plan's digest, hex.
+        system: the system's digest, hex.
+        role_index: the role's place in role order.
+        role: the role's name.
+    """
+
+    plan: str
+    system: str
+    role_index: int
+    role: str
+
+
+def verify(
+    data: bytes, *, target: str | None, plan: str | None, role: str | None = None
+) -> tuple[ElfProblem, ...]:
     """What is wrong with an executable or program; nothing if it is sound.
 
     Args:
         data: the file's bytes.
         target: what it must be made for; None takes any that we build for.
         plan: digest, hex, of the plan that it must carry and be bound to; None takes any.
+        role: name of the role that it must be; None takes any.
     """
     try:
         image = read_image(data)
     except UnreadableError as error:
         return (ElfProblem("format", str(error)),)
+    identity = _identity(image)
     return (
         *_machine(image, target),
         *_static(image),
         *_memory(image, len(data)),
-        *_plan(image, plan),
-        *_binding(image, data, plan),
+        *_carried(identity, plan, role),
+        *_binding(image, data, plan or (identity.plan if identity else None)),
     )
 
 
@@ -63,6 +89,7 @@ def describe(data: bytes) -> dict[str, object]:
         image = read_image(data)
     except UnreadableError as error:
         return {**whole, "problem": str(error)}
+    identity = _identity(image)
     targets = (target for target, machine in MACHINES.items() if machine == image.machine)
     return {
         **whole,
@@ -70,8 +97,10 @@ def describe(data: bytes) -> dict[str, object]:
         "kind": image.kind,
         "machine": image.machine,
         "memory_bytes": memory_bytes(image),
-        "plan": _compiled_in(image, 0),
-        "system": _compiled_in(image, 1),
+        "plan": identity and identity.plan,
+        "system": identity and identity.system,
+        "role": identity and identity.role,
+        "role_index": identity and identity.role_index,
         "segments": [
             {"kind": segment.kind, "flags": segment.flags, "memory_bytes": segment.memory_size}
             for segment in image.segments
@@ -116,29 +145,34 @@ def _memory(image: Image, size: int) -> Iterator[ElfProblem]:
         yield ElfProblem("memory", "it does not say that its stack is not executable")
 
 
-def _plan(image: Image, plan: str | None) -> Iterator[ElfProblem]:
-    found = _compiled_in(image, 0)
-    if found is None:
+def _carried(identity: Identity | None, plan: str | None, role: str | None) -> Iterator[ElfProblem]:
+    if identity is None:
         yield ElfProblem("plan", f"no whole {PLAN_SECTION} section")
-    elif plan is not None and found != plan:
-        yield ElfProblem("plan", f"made from another plan (got {found}, expected {plan})")
+        return
+    if plan is not None and identity.plan != plan:
+        yield ElfProblem("plan", f"made from another plan (got {identity.plan}, expected {plan})")
+    if role is not None and identity.role != role:
+        yield ElfProblem("role", f"made for another role (got {identity.role}, expected {role})")
 
 
-def _compiled_in(image: Image, index: int) -> str | None:
-    """The plan's digest (0) or the system's (1)."""
+def _identity(image: Image) -> Identity | None:
     sections = image.sections_named(PLAN_SECTION)
-    if len(sections) != 1 or len(sections[0].data) < 2 * _DIGEST:
+    if len(sections) != 1 or len(sections[0].data) <= _IDENTITY.size:
         return None
-    return sections[0].data[index * _DIGEST : (index + 1) * _DIGEST].hex()
+    head, rest = sections[0].data[: _IDENTITY.size], sections[0].data[_IDENTITY.size :]
+    plan, system, role_index = _IDENTITY.unpack(head)
+    name = rest.rstrip(b"\0")
+    if not _NAME.fullmatch(name) or not 0 < len(rest) - len(name) <= _FILLED_TO:
+        return None
+    return Identity(plan.hex(), system.hex(), role_index, name.decode("ascii"))
 
 
-def _binding(image: Image, data: bytes, plan: str | None) -> Iterator[ElfProblem]:
+def _binding(image: Image, data: bytes, expected: str | None) -> Iterator[ElfProblem]:
     try:
         binding = _bound(image, data)
     except (UnreadableError, BindingError) as error:
         yield ElfProblem("binding", str(error))
         return
-    expected = plan or _compiled_in(image, 0)
     if binding is not None and binding.plan != expected:
         yield ElfProblem("binding", f"bound to another plan (got {binding.plan}, expected {expected})")
 

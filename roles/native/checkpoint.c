@@ -1,7 +1,7 @@
 #include "checkpoint.h"
 
-__attribute__((section(".orch.plan"), used, aligned(16))) const uint8_t plan_digest[32] = PLAN_DIGEST;
-__attribute__((section(".orch.plan"), used, aligned(16))) const uint8_t system_digest[32] = SYSTEM_DIGEST;
+__attribute__((section(".orch.plan"), used, aligned(16))) const struct identity identity = {
+    PLAN_DIGEST, SYSTEM_DIGEST, ROLE_INDEX, ROLE_NAME};
 
 char checkpoint_manifest[MANIFEST_BYTES + 1];
 
@@ -11,7 +11,7 @@ struct text checkpoint_header(const struct region regions[FIELD_COUNT], uint64_t
 {
     static const struct shard_form form = {FIELDS, FIELD_COUNT, HEADER_ORDER};
     struct text text = {header, sizeof header, 0};
-    shard_header(&text, &form, regions, system_digest, version);
+    shard_header(&text, &form, regions, identity.system, version);
     return text;
 }
 

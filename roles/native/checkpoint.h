@@ -7,8 +7,15 @@
 #include "plan.h"
 #include "text.h"
 
-extern const uint8_t plan_digest[32];
-extern const uint8_t system_digest[32];
+/* What the program is of, as its file says it in a section of its own. */
+struct identity {
+    uint8_t plan[32];
+    uint8_t system[32];
+    uint32_t role_index;
+    char role_name[sizeof ROLE_NAME];
+};
+
+extern const struct identity identity;
 
 /* The manifest's text, in the order that it is written and read:
  * HEAD owner,owner,... SHARDS shard,shard,... TAIL, where a shard is SHARD_HEAD region,region,... SHARD_TAIL. */

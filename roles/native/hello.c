@@ -36,5 +36,6 @@ const char *hello_fault(const struct hello *hello, const struct hello *own, uint
         return fault;
     if (memcmp(hello->run, own->run, RUN_ID_BYTES) != 0)
         return "frame-identity";
-    return memcmp(&hello->mode, &own->mode, offsetof(struct hello, secret) - offsetof(struct hello, mode)) != 0 ? "frame-round" : NULL;
+    size_t rest = offsetof(struct hello, secret) - offsetof(struct hello, mode);
+    return memcmp(&hello->mode, &own->mode, rest) != 0 ? "frame-round" : NULL;
 }

@@ -47,7 +47,7 @@ static void run(const char *folder)
         refuse("data-chunk");
     if (!machine_float_is_plain())
         refuse("float-environment");
-    binding_read(&binding, plan_digest);
+    binding_read(&binding, identity.plan);
     clock_bound_run(binding.run_ms);
     learner_load_samples(binding.samples_digest);
     if (binding.resume || binding.mode == MODE_EVALUATE)

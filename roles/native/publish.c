@@ -115,7 +115,7 @@ static struct text manifest_of(const struct binding *binding, const struct publi
     }
     between = "";
     owner = ROLE_NAMES;
-    text_put(&text, MANIFEST_SHARDS, plan_digest, binding->run, (uint64_t)clock_wall_ms());
+    text_put(&text, MANIFEST_SHARDS, identity.plan, binding->run, (uint64_t)clock_wall_ms());
     for (uint32_t role = 0; role < ROLE_COUNT; role++, owner = name_after(owner)) {
         if (published[role].size == 0)
             continue;
@@ -123,7 +123,7 @@ static struct text manifest_of(const struct binding *binding, const struct publi
         put_shard(&text, role, owner, published + role);
         between = ",";
     }
-    text_put(&text, MANIFEST_TAIL, published[0].state, system_digest, open.version);
+    text_put(&text, MANIFEST_TAIL, published[0].state, identity.system, open.version);
     return text;
 }
 

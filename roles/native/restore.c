@@ -160,7 +160,7 @@ uint64_t restore(const struct binding *binding)
     struct scan scan;
     uint8_t digest[32];
     scan_manifest(&manifest, read_manifest(binding->manifest_digest));
-    if (memcmp(manifest.system, system_digest, 32) != 0)
+    if (memcmp(manifest.system, identity.system, 32) != 0)
         refuse("checkpoint-system");
     scan = manifest.shards;
     do {

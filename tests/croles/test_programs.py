@@ -58,8 +58,9 @@ def test_every_program_is_small_and_sound(name, target, program_cache):
     for role in plan.roles:
         made = build_program(plan, role, target, CONTENT, program_cache)
         assert made.size <= LARGEST
-        assert verify(made.data, target=target, plan=plan.digest) == ()
+        assert verify(made.data, target=target, plan=plan.digest, role=role.name) == ()
         told = describe(made.data)
+        assert (told["role"], told["role_index"]) == (role.name, role.index)
         assert (told["plan"], told["system"], told["binding"]) == (plan.digest, plan.system.digest, None)
 
 
@@ -105,6 +106,14 @@ def test_binding_changes_the_section_alone(program):
     assert told["program_sha256"] == program.sha256 == hashlib.sha256(program.data).hexdigest()
     assert told["binding"] == binding.as_json()
     assert sum(a != b for a, b in zip(executable, program.data, strict=True)) <= 512
+
+
+def test_a_program_of_another_role_is_found(program):
+    plan = role_plans.star().plan
+    problems = verify(program.data, target=program.target, plan=plan.digest, role="worker")
+    assert [str(problem) for problem in problems] == [
+        "role: made for another role (got root, expected worker)"
+    ]
 
 
 def test_an_executable_bound_to_another_plan_is_found(program):

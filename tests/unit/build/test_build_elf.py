@@ -38,6 +38,10 @@ def binding(plan: str = PLAN) -> bytes:
     ).pack()
 
 
+def identity(plan: str = PLAN, name: bytes = b"worker\0\0") -> bytes:
+    return bytes.fromhex(plan) + b"\xcd" * 32 + struct.pack("<I", 1) + name
+
+
 @dataclass
 class Elf:
     machine: int = 62
@@ -50,7 +54,7 @@ class Elf:
     sections: list[tuple[str, int, bytes]] = field(
         default_factory=lambda: [
             (".orch.binding", PROGBITS, bytes(512)),
-            (".orch.plan", PROGBITS, bytes.fromhex(PLAN) + b"\xcd" * 32),
+            (".orch.plan", PROGBITS, identity()),
         ]
     )
 
@@ -78,7 +82,8 @@ class Elf:
 
 def checks(elf: Elf | bytes, *, target: str | None = "x86_64-linux", plan: str | None = PLAN) -> list[str]:
     data = elf if isinstance(elf, bytes) else elf.pack()
-    return [problem.check for problem in verify(data, target=target, plan=plan)]
+    problems = verify(data, target=target, plan=plan, role="worker")
+    return [problem.check for problem in problems]
 
 
 def with_section(index: int, *section: object) -> Elf:
@@ -97,6 +102,7 @@ def test_a_sound_one_has_no_problem():
     assert checks(Elf()) == []
     assert checks(Elf(), target=None, plan=None) == []
     assert checks(Elf(machine=183), target="aarch64-linux") == []
+    assert verify(Elf().pack(), target=None, plan=None) == ()
     assert checks(with_section(0, ".orch.binding", PROGBITS, binding())) == []
 
 
@@ -118,8 +124,18 @@ UNSOUND = {
     "torn binding": ["binding", with_section(0, ".orch.binding", PROGBITS, binding()[:-1] + b"\0")],
     "binding of another plan": ["binding", with_section(0, ".orch.binding", PROGBITS, binding("ef" * 32))],
     "no plan": ["plan", with_section(1, ".other", PROGBITS, bytes(64))],
-    "another plan": ["plan", with_section(1, ".orch.plan", PROGBITS, b"\xef" * 64)],
+    "another plan": ["plan", with_section(1, ".orch.plan", PROGBITS, identity("ef" * 32))],
+    "another role": ["role", with_section(1, ".orch.plan", PROGBITS, identity(name=b"worker2\0"))],
     "short plan": ["plan", with_section(1, ".orch.plan", PROGBITS, bytes.fromhex(PLAN))],
+    "no role": ["plan", with_section(1, ".orch.plan", PROGBITS, identity(name=b""))],
+    "a role without a name": ["plan", with_section(1, ".orch.plan", PROGBITS, identity(name=bytes(4)))],
+    "a name without an end": ["plan", with_section(1, ".orch.plan", PROGBITS, identity(name=b"worker"))],
+    "more than a name": ["plan", with_section(1, ".orch.plan", PROGBITS, identity(name=b"worker\0\0more\0"))],
+    "more than its end": [
+        "plan",
+        with_section(1, ".orch.plan", PROGBITS, identity(name=b"worker" + bytes(5))),
+    ],
+    "no letters": ["plan", with_section(1, ".orch.plan", PROGBITS, identity(name=b"\xffworker\0"))],
 }
 
 
@@ -143,6 +159,7 @@ def test_a_binding_is_compared_with_the_plan_inside_where_none_is_given():
 def test_a_description_says_what_is_bound():
     told = describe(with_section(0, ".orch.binding", PROGBITS, binding()).pack())
     assert (told["target"], told["plan"], told["system"]) == ("x86_64-linux", PLAN, "cd" * 32)
+    assert (told["role"], told["role_index"]) == ("worker", 1)
     assert told["binding"]["target"] == 5
     assert told["program_sha256"] == describe(Elf().pack())["sha256"]
 
