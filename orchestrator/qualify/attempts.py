@@ -15,12 +15,11 @@ from orchestrator.qualify.judge import judge_step
 from orchestrator.qualify.launcher import Launcher
 from orchestrator.qualify.session import CONTROLLER_GONE, Attempt, AttemptLostError, Session, StopLaneError
 from orchestrator.qualify.steps import ALL, Step, not_applicable, record
-from orchestrator.qualify.view import View
 
 MAX_ATTEMPTS = 3
 
 
-def run_steps(session: Session, view: View) -> str:
+def run_steps(session: Session) -> str:
     """Runs every step in order until one does not pass; `record` runs in any case.
 
     Returns:
@@ -29,28 +28,28 @@ def run_steps(session: Session, view: View) -> str:
     crashed = ""
     stopped = any(event.type == "orch.lane.stopped" for event in session.stream.events)
     for step in ALL:
-        if step.NAME in session.lane.omit or not_applicable(step, session.planned):
+        if step.NAME in session.view.lane.omit or not_applicable(step, session.view.planned):
             continue
         if stopped and step.NAME != record.NAME:
             continue
         try:
-            crashed = _step(session, view, step) or crashed
+            crashed = _step(session, step) or crashed
         except StopLaneError as stop:
             _failed(session, step, str(stop), Verdict.UNKNOWN, final=True)
-            session.emit("lane.stopped", session.lane.name, {"reason": str(stop)})
+            session.emit("lane.stopped", session.view.lane.name, {"reason": str(stop)})
             session.observer.note(str(stop))
             session.limits.deadline = None
-        outcome = judge_step(view, step)
+        outcome = judge_step(session.view, step)
         if not any(event.type == "orch.step.judged" for event in _about(session, step)):
             session.emit("step.judged", step.NAME, {"step": step.NAME, "verdict": str(outcome.verdict)})
         stopped = stopped or outcome.verdict in (Verdict.FAIL, Verdict.UNKNOWN)
     return crashed
 
 
-def _step(session: Session, view: View, step: Step) -> str:
+def _step(session: Session, step: Step) -> str:
     """Acts until an attempt is finished, fails for good, or three were lost. Returns a crash's log file."""
     log = ""
-    while view.attempt(step.NAME) is None and not log:
+    while session.view.attempt(step.NAME) is None and not log:
         number = _begin_attempt(session, step)
         if number is None:
             break

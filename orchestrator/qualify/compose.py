@@ -1,4 +1,8 @@
-"""Launches as steps ask for them: bindings and files made from a few words."""
+"""Launches as steps ask for them: bindings and files made from a few words.
+
+Pure: the same words over the same bundle give the same launch, but for the port and the secret, which are the
+acting side's to choose. So a judge can tell whether what was launched is what its step asks for.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,7 @@ from dataclasses import dataclass, field
 
 from orchestrator.build.binding import Binding, Mode
 from orchestrator.qualify.launch import FROM_PLAN, OWN, Launch, PlacedFile, Start
-from orchestrator.qualify.session import Session
+from orchestrator.qualify.view import View
 
 LOOPBACK = "127.0.0.1"
 
@@ -27,6 +31,7 @@ class Wanted:
         roles: those that start; None for all of them.
         programs: role -> `other` where a control wants another plan's program.
         samples: role -> bundle file that lies there instead of the plan's own words.
+        placed: altered files that the bundle must hold first: bundle file -> its bytes.
         port: of the root; None for a free one.
     """
 
@@ -39,35 +44,38 @@ class Wanted:
     roles: tuple[str, ...] | None = None
     programs: Mapping[str, str] = field(default_factory=dict)
     samples: Mapping[str, str] = field(default_factory=dict)
+    placed: Mapping[str, bytes] = field(default_factory=dict)
     port: int | None = None
 
 
-def compose(session: Session, wanted: Wanted) -> Launch:
-    """A launch ready to begin.
+def compose(view: View, wanted: Wanted, *, port: int, secret: str) -> Launch:
+    """The launch that is asked for.
 
-    Raises:
-        RemoteError: the root's node has no free port.
+    Args:
+        view: the bundle, its `placed` files written.
+        wanted: what the step asks for.
+        port: of the root; 0 for a run of one role.
+        secret: by which the roles of this launch know each other, 32 hexadecimal digits.
     """
     restored = tuple(
-        PlacedFile(f"restore/{name}", _digest(session, source), source)
+        PlacedFile(f"restore/{name}", view.digest(source), source)
         for name, source in sorted((wanted.restore or {}).items())
     )
-    port = wanted.port
-    if port is None:
-        port = session.free_port(session.role_names[0]) if len(session.role_names) > 1 else 0
-    roles = session.role_names if wanted.roles is None else wanted.roles
-    return Launch(wanted.name, tuple(_start(session, wanted, role, port, restored) for role in roles))
+    roles = view.roles if wanted.roles is None else wanted.roles
+    return Launch(wanted.name, tuple(_start(view, wanted, role, (port, secret), restored) for role in roles))
 
 
-def _start(session: Session, wanted: Wanted, role: str, port: int, restored: tuple[PlacedFile, ...]) -> Start:
+def _start(
+    view: View, wanted: Wanted, role: str, chosen: tuple[int, str], restored: tuple[PlacedFile, ...]
+) -> Start:
     which = wanted.programs.get(role, OWN)
-    own_words = hashlib.sha256(session.samples(role)).hexdigest()
+    own_words = hashlib.sha256(view.samples(role)).hexdigest()
     source = wanted.samples.get(role, FROM_PLAN)
-    words = own_words if source == FROM_PLAN else _digest(session, source)
-    deadlines = session.lane.deadlines
+    words = own_words if source == FROM_PLAN else view.digest(source)
+    deadlines = view.lane.deadlines
     binding = Binding(
-        plan=session.plan_of(which).digest,
-        run_id=session.run_id,
+        plan=view.plan_of(which).digest,
+        run_id=view.run_id,
         epoch=wanted.epoch,
         mode=wanted.mode,
         resume=wanted.restore is not None,
@@ -76,13 +84,10 @@ def _start(session: Session, wanted: Wanted, role: str, port: int, restored: tup
         publish_at=wanted.publish_at,
         data_sha256=own_words,
         address=LOOPBACK,
-        port=port,
+        port=chosen[0],
+        secret=chosen[1],
         connect_ms=deadlines.connect_ms,
         round_ms=deadlines.round_ms,
         run_ms=deadlines.run_ms,
     )
     return Start(role, which, binding, (PlacedFile("samples", words, source), *restored))
-
-
-def _digest(session: Session, source: str) -> str:
-    return hashlib.sha256((session.bundle / source).read_bytes()).hexdigest()

@@ -1,22 +1,18 @@
-"""The refusal controls for host roles: their labels, and what shows that each was really made.
-
-A refusal proves something only if its cause was in place: so every control's own files are looked at too.
-"""
+"""The refusal controls for host roles: what each asks for, and what each role must say of it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from orchestrator.errors import Label
-from orchestrator.oracle.checkpoint import CheckpointError, shard_names
-from orchestrator.qualify.checks import Check, equal
-from orchestrator.qualify.launch import OTHER, Start
-from orchestrator.qualify.view import Launched, View
+from orchestrator.qualify.compose import Wanted
+from orchestrator.qualify.launch import OTHER, Launch
+from orchestrator.qualify.tamper import alter_samples, drop_shard, flip_shard_byte, other_system
+from orchestrator.qualify.view import View
 
-STEP = "refusals"
 BASE, HOLDER = "base", "port-holder"
+Checkpoint = Mapping[str, str]
 
 
 @dataclass(frozen=True)
@@ -25,13 +21,30 @@ class Control:
 
     Attributes:
         name: of its launch.
-        tampering: what was made wrong, in a few words.
+        asked: bundle, the base run's checkpoint, folder of the launch -> what is launched.
         labels: roles of the run -> what each role that takes part must say.
+        needs_peers: whether a run of one role leaves it out.
     """
 
     name: str
-    tampering: str
+    asked: Callable[[View, Checkpoint, str], Wanted]
     labels: Callable[[tuple[str, ...]], Mapping[str, str]]
+    needs_peers: bool = False
+
+
+def base() -> Wanted:
+    """The run whose checkpoint the controls tamper with."""
+    return Wanted(BASE, epoch=1, target=1)
+
+
+def holder(view: View) -> Wanted:
+    """A root that binds its port and waits for peers that never come."""
+    return Wanted(HOLDER, epoch=1, target=1, roles=view.roles[:1])
+
+
+def applying(view: View) -> tuple[Control, ...]:
+    """The controls that a run of these roles can have."""
+    return tuple(control for control in CONTROLS if len(view.roles) > 1 or not control.needs_peers)
 
 
 def _everyone(label: Label) -> Callable[[tuple[str, ...]], Mapping[str, str]]:
@@ -45,112 +58,45 @@ def _mismatched_pair(roles: tuple[str, ...]) -> Mapping[str, str]:
     }
 
 
-FRAME_IDENTITY = Control("frame-identity", "a program of another plan", _mismatched_pair)
-CHUNK = Control("checkpoint-chunk", "a flipped byte in a shard", _everyone(Label.CHECKPOINT_CHUNK))
-COVERAGE = Control(
-    "checkpoint-coverage", "a shard that is named and not there", _everyone(Label.CHECKPOINT_COVERAGE)
+def _another_plan(view: View, _base: Checkpoint, folder: str) -> Wanted:
+    return Wanted(_name(folder), epoch=1, target=1, programs={view.roles[-1]: OTHER})
+
+
+def _changed_shard(view: View, base: Checkpoint, folder: str) -> Wanted:
+    restore, placed = flip_shard_byte(view, base, folder)
+    return Wanted(_name(folder), epoch=2, target=2, restore=restore, placed=placed)
+
+
+def _missing_shard(_view: View, base: Checkpoint, folder: str) -> Wanted:
+    return Wanted(_name(folder), epoch=2, target=2, restore=drop_shard(base))
+
+
+def _another_system(view: View, _base: Checkpoint, folder: str) -> Wanted:
+    restore, placed = other_system(view, folder)
+    return Wanted(_name(folder), epoch=2, target=2, restore=restore, placed=placed)
+
+
+def _changed_samples(view: View, _base: Checkpoint, folder: str) -> Wanted:
+    samples, placed = alter_samples(view, folder)
+    return Wanted(_name(folder), epoch=1, target=1, samples=samples, placed=placed)
+
+
+def _held_port(view: View, _base: Checkpoint, folder: str) -> Wanted:
+    """A second root on the port that the holder's launch wrote down."""
+    held = Launch.read((view.bundle / folder).parent / HOLDER)
+    return Wanted(_name(folder), epoch=1, target=1, roles=view.roles[:1], port=held.starts[0].binding.port)
+
+
+def _name(folder: str) -> str:
+    return folder.rpartition("/")[2]
+
+
+PORT = Control("port-in-use", _held_port, lambda roles: {roles[0]: Label.PORT_IN_USE}, needs_peers=True)
+CONTROLS = (
+    Control("frame-identity", _another_plan, _mismatched_pair, needs_peers=True),
+    Control("checkpoint-chunk", _changed_shard, _everyone(Label.CHECKPOINT_CHUNK)),
+    Control("checkpoint-coverage", _missing_shard, _everyone(Label.CHECKPOINT_COVERAGE)),
+    Control("checkpoint-system", _another_system, _everyone(Label.CHECKPOINT_SYSTEM)),
+    Control("data-chunk", _changed_samples, _everyone(Label.DATA_CHUNK)),
+    PORT,
 )
-SYSTEM = Control("checkpoint-system", "a checkpoint of another system", _everyone(Label.CHECKPOINT_SYSTEM))
-DATA = Control("data-chunk", "an altered data file", _everyone(Label.DATA_CHUNK))
-PORT = Control(
-    "port-in-use", "a port that another process holds", lambda roles: {roles[0]: Label.PORT_IN_USE}
-)
-CONTROLS = (FRAME_IDENTITY, CHUNK, COVERAGE, SYSTEM, DATA, PORT)
-
-
-def tampered(view: View) -> tuple[Check, ...]:
-    """One check for each control that began: the tampering that it claims is in its files."""
-    looks: Mapping[Control, Callable[[Launched], str]] = {
-        FRAME_IDENTITY: _another_plan,
-        CHUNK: _a_changed_shard,
-        COVERAGE: _a_missing_shard,
-        SYSTEM: _another_system,
-        DATA: _changed_samples,
-        PORT: _a_held_port,
-    }
-    checks = []
-    for control, look in looks.items():
-        launched = view.launch(STEP, control.name)
-        if launched is not None:
-            inputs = (f"{launched.name}/launch.json",)
-            checks.append(
-                equal(
-                    f"{control.name}-tampered", inputs, control.tampering, look(launched) or control.tampering
-                )
-            )
-    return tuple(checks)
-
-
-def _another_plan(launched: Launched) -> str:
-    last = launched.launch.starts[-1]
-    is_other = last.program == OTHER and last.binding.plan != launched.view.planned.plan.digest
-    return "" if is_other else f"{last.role} ran {last.program} of plan {last.binding.plan}"
-
-
-def _manifest(launched: Launched, start: Start) -> Any:
-    """The manifest that lay in a role's `restore/`."""
-    source = next(file.source for file in start.files if file.name == "restore/manifest.json")
-    return launched.view.json(source)
-
-
-def _each(launched: Launched, wrong: Callable[[Start], bool]) -> str:
-    """Names of the roles for which the tampering is not there."""
-    untouched = [start.role for start in launched.launch.starts if not wrong(start)]
-    return f"untouched at {', '.join(untouched)}" if untouched else ""
-
-
-def _shards(start: Start) -> dict[str, str]:
-    return {
-        file.name.removeprefix("restore/"): file.sha256
-        for file in start.files
-        if file.name.startswith("restore/")
-    }
-
-
-def _a_changed_shard(launched: Launched) -> str:
-    def changed(start: Start) -> bool:
-        placed = _shards(start)
-        return any(
-            placed.get(shard["file"]) != shard["sha256"] for shard in _manifest(launched, start)["shards"]
-        )
-
-    return _each(launched, changed)
-
-
-def _a_missing_shard(launched: Launched) -> str:
-    def missing(start: Start) -> bool:
-        source = next(file.source for file in start.files if file.name == "restore/manifest.json")
-        try:
-            named = shard_names(launched.view.bytes(source) or b"")
-        except CheckpointError:
-            return False
-        return not set(named) <= set(_shards(start))
-
-    return _each(launched, missing)
-
-
-def _another_system(launched: Launched) -> str:
-    own = launched.view.planned.plan.system.digest
-    return _each(launched, lambda start: _manifest(launched, start)["system"] != own)
-
-
-def _changed_samples(launched: Launched) -> str:
-    def changed(start: Start) -> bool:
-        placed = next(file.sha256 for file in start.files if file.name == "samples")
-        return placed != start.binding.data_sha256
-
-    return _each(launched, changed)
-
-
-def _a_held_port(launched: Launched) -> str:
-    holder = launched.view.launch(STEP, HOLDER)
-    if holder is None:
-        return "nobody held the port"
-    held, wanted = holder.launch.starts[0], launched.launch.starts[0]
-    if held.binding.port != wanted.binding.port:
-        return f"port {held.binding.port} was held, and {wanted.binding.port} was asked for"
-    return (
-        ""
-        if holder.view.bytes(holder.file(held.role, "listening")) is not None
-        else f"{held.role} never listened"
-    )

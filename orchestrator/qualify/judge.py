@@ -18,7 +18,8 @@ from evidence.verify import read_qualification
 from orchestrator import __version__
 from orchestrator.oracle.reference import NonFiniteError
 from orchestrator.qualify.checks import Check, StepOutcome, Verdict, worst
-from orchestrator.qualify.steps import ALL, Step, not_applicable
+from orchestrator.qualify.journal_checks import journal
+from orchestrator.qualify.steps import ALL, Step, not_applicable, preflight
 from orchestrator.qualify.view import View
 
 SCHEMA = "orch-qualification/v1"
@@ -81,12 +82,22 @@ def judge_step(view: View, step: Step) -> StepOutcome:
         )
         return StepOutcome(step.NAME, check.verdict, attempts, failed["reason"], (check,), elapsed)
     checks = _checks(view, step)
-    return StepOutcome(step.NAME, worst(check.verdict for check in checks), attempts, "", checks, elapsed)
+    verdict = worst(check.verdict for check in checks)
+    said = [event.data["verdict"] for event in events if _is_judgement(event, step)]
+    if said and said != [verdict]:
+        got = f"judged {', '.join(map(str, said))} when it ran"
+        checks += (Check("judged-before", Verdict.FAIL, ("stream.jsonl",), f"judged {verdict}", got),)
+        verdict = Verdict.FAIL
+    return StepOutcome(step.NAME, verdict, attempts, "", checks, elapsed)
+
+
+def _is_judgement(event: Event, step: Step) -> bool:
+    return event.type == "orch.step.judged" and event.data.get("step") == step.NAME
 
 
 def _checks(view: View, step: Step) -> tuple[Check, ...]:
     try:
-        return step.judge(view)
+        return (*step.judge(view), journal(view, step.NAME))
     except NonFiniteError as error:
         return (
             Check(
@@ -142,9 +153,16 @@ def _why_not_run(events: tuple[Event, ...]) -> str:
 
 
 def grade_of(view: View) -> str:
-    """What the evidence is evidence of: emulated if any role ran under another set's emulator, else host."""
-    binding = view.json("binding.json") or {"roles": {}}
-    return EMULATED if any(role["emulator"] for role in binding["roles"].values()) else HOST
+    """What the evidence is evidence of: emulated if any role ran under another set's emulator, else host.
+
+    From what the nodes said of themselves; where roles ran and no node said anything, the lesser of the two.
+    """
+    binding, nodes = view.json("binding.json"), view.json(f"{view.attempt(preflight.NAME)}/nodes.json")
+    if binding is None or nodes is None:
+        ran = any(event.type == "orch.launch.started" for event in view.events())
+        return EMULATED if ran else HOST
+    placement = {role: binding["roles"][role]["node"] for role in view.roles}
+    return EMULATED if preflight.emulated(view, nodes, placement) else HOST
 
 
 def qualification(view: View, steps: tuple[StepOutcome, ...]) -> dict[str, Any]:
@@ -189,10 +207,12 @@ def _differences(recorded: Mapping[str, Any], recomputed: Mapping[str, Any]) -> 
     ]
     listed = recorded.get("steps")
     whole = isinstance(listed, list) and all(isinstance(step, dict) for step in listed)
-    before = {str(step.get("name")): step for step in listed} if whole else {}
+    entries: list[dict[str, Any]] = list(listed) if isinstance(listed, list) and whole else []
+    before = {str(step.get("name")): step for step in entries}
     after = {step["name"]: step for step in recomputed["steps"]}
-    if list(before) != list(after):
-        found.append(f"steps: recorded {', '.join(before)}, recomputed {', '.join(after)}")
+    names = [str(step.get("name")) for step in entries]
+    if names != list(after):
+        found.append(f"steps: recorded {', '.join(names)}, recomputed {', '.join(after)}")
     for name, new in after.items():
         old = before.get(name)
         if old is not None and old != new:

@@ -124,39 +124,51 @@ class ProgressLine:
 
 @dataclass(frozen=True)
 class RoleRecord:
-    """What one role left behind. `exit` is None if its program's end was not seen."""
+    """What one role left behind.
+
+    Attributes:
+        role: its name.
+        exit: exit code; None if its program's end was not seen.
+        stdout: all of it.
+        stderr: all of it.
+        progress: the whole lines.
+        is_progress_whole: whether nothing follows the last whole line.
+        folder: where this lies.
+    """
 
     role: str
     exit: int | None
     stdout: bytes
     stderr: bytes
     progress: tuple[ProgressLine, ...]
+    is_progress_whole: bool
     folder: Path
 
     @property
-    def published(self) -> tuple[str, ...]:
-        """Manifests and shards that it left under their final names."""
-        checkpoint = self.folder / "checkpoint"
-        names = sorted(path.name for path in checkpoint.iterdir()) if checkpoint.is_dir() else []
-        return tuple(name for name in names if name.endswith((".json", ".safetensors")))
-
-    @property
-    def committed(self) -> tuple[str, ...]:
-        """Manifests: their existence is the publication."""
-        return tuple(name for name in self.published if name.endswith(".manifest.json"))
+    def checkpoint(self) -> tuple[str, ...]:
+        """What it left in its checkpoint folder: shards, and at the root manifests."""
+        folder = self.folder / "checkpoint"
+        return tuple(sorted(path.name for path in folder.iterdir())) if folder.is_dir() else ()
 
 
 def read_role(folder: Path, role: str) -> RoleRecord:
     """Reads a role's folder of a launch. A file that is not there reads as empty."""
-    text = _bytes(folder / "exit").decode("ascii", "replace").strip()
+    progress = _bytes(folder / "progress")
     return RoleRecord(
         role=role,
-        exit=int(text) if text.isdecimal() else None,
+        exit=_exit(_bytes(folder / "exit")),
         stdout=_bytes(folder / "stdout"),
         stderr=_bytes(folder / "stderr"),
-        progress=parse_progress(_bytes(folder / "progress")),
+        progress=parse_progress(progress),
+        is_progress_whole=not progress or progress.endswith(b"\n"),
         folder=folder,
     )
+
+
+def _exit(data: bytes) -> int | None:
+    """The exit code in the one form that is written; None for anything else."""
+    text = data.decode("ascii", "replace").removesuffix("\n")
+    return int(text) if text.isdecimal() and len(text) <= 3 and data == f"{int(text)}\n".encode() else None  # noqa: PLR2004  # 0 to 255
 
 
 def parse_progress(data: bytes) -> tuple[ProgressLine, ...]:

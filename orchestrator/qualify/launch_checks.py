@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
 
-from evidence.canonical import CanonicalError, loads
+from evidence.canonical import CanonicalError, dumps, loads
 from orchestrator.build.bind import bind
-from orchestrator.oracle.checkpoint import CheckpointError
+from orchestrator.oracle.checkpoint import CheckpointError, manifest_name
 from orchestrator.oracle.reference import Version, bits, from_bits
 from orchestrator.plan.model import System
 from orchestrator.qualify.checks import Check, Verdict, equal, number
-from orchestrator.qualify.launch import FROM_PLAN, Start
+from orchestrator.qualify.compose import Wanted, compose
 from orchestrator.qualify.view import Launched, View
 
 FIRST_SIGNAL_EXIT = 128
@@ -28,99 +30,110 @@ def began(view: View, step: str, name: str) -> tuple[Launched | None, tuple[Chec
     return launched, ()
 
 
-def right_bytes(launched: Launched, expected: Mapping[str, object]) -> tuple[Check, ...]:
-    """The executables are the built programs, bound as written down, and that is as the step demands.
+def as_asked(launched: Launched, wanted: Wanted) -> Check:
+    """What was launched is what the step asks for: roles, programs, bindings, files and their bytes, nodes.
 
-    Args:
-        launched: the launch.
-        expected: binding attributes that every role must have had.
+    The port and the secret are the acting side's to choose, one of each for a launch.
     """
     view, name = launched.view, launched.launch.name
+    chosen = launched.launch.starts[0].binding
+    port = chosen.port if wanted.port is None else wanted.port
+    expected = {start.role: start for start in compose(view, wanted, port=port, secret=chosen.secret).starts}
+    found = {start.role: start for start in launched.launch.starts}
+    problems = [] if list(expected) == list(found) else [f"roles {', '.join(found)}"]
+    is_named = name == launched.name.rpartition("/")[2] == wanted.name
+    if len(found) != len(launched.launch.starts) or not is_named:
+        problems.append("a role twice, or another launch's name")
+    nodes = (view.json("binding.json") or {}).get("roles", {})
+    for role in expected.keys() & found.keys():
+        placed = replace(
+            expected[role],
+            node=str(nodes.get(role, {}).get("node")),
+            executable_sha256=found[role].executable_sha256,
+            node_sha256=found[role].node_sha256,
+        )
+        problems += _differing(role, placed.as_json(), found[role].as_json())
+    problems += [
+        f"{file} holds other bytes" for file, data in wanted.placed.items() if view.bytes(file) != data
+    ]
+    inputs = (f"{launched.name}/launch.json", *wanted.placed)
+    fine = "what the step asks for"
+    return equal(f"{name}-as-asked", inputs, fine, _all_or(problems, fine))
+
+
+def _differing(role: str, expected: Mapping[str, Any], found: Mapping[str, Any]) -> Iterator[str]:
+    for key, value in expected.items():
+        if found[key] == value:
+            continue
+        if isinstance(value, dict):
+            yield from _differing(f"{role} {key}", value, found[key])
+        else:
+            yield f"{role} {key} is {found[key]}, expected {value}"
+
+
+def executables(launched: Launched) -> Check:
+    """The executables are the built programs bound as written down, as made here and as read back there."""
+    view = launched.view
     differing = []
     for start in launched.launch.starts:
         program = view.program(start.role, start.program)
         made = None if program is None else hashlib.sha256(bind(program, start.binding)).hexdigest()
         if not made == start.executable_sha256 == start.node_sha256:
-            differing.append(
-                f"{start.role}: made {made}, written down {start.executable_sha256}, "
-                f"on the node {start.node_sha256}"
-            )
-    inputs = (
-        f"{launched.name}/launch.json",
-        *(view.program_file(start.role, start.program) for start in launched.launch.starts),
-    )
-    wrong = [
-        f"{start.role}.{key} = {getattr(start.binding, key)}"
-        for start in launched.launch.starts
-        for key, value in {"run_id": _run_id(view), **expected}.items()
-        if getattr(start.binding, key) != value
-    ]
-    wrong += [
-        f"{start.role} placed {file}" for start in launched.launch.starts for file in _misplaced(view, start)
-    ]
-    return (
-        equal(
-            f"{name}-executables",
-            inputs,
-            "program + binding = what ran, for every role",
-            _all_or(differing, "program + binding = what ran, for every role"),
-        ),
-        equal(f"{name}-binding", inputs[:1], _shown(expected), _all_or(wrong, _shown(expected))),
-    )
-
-
-def _run_id(view: View) -> str:
-    return view.events()[0].source
-
-
-def _misplaced(view: View, start: Start) -> Iterator[str]:
-    """Placed files whose source does not hold the bytes that lay there."""
-    for file in start.files:
-        if file.source == FROM_PLAN:
-            role = next(role for role in view.planned.plan.roles if role.name == start.role)
-            found = hashlib.sha256(view.planned.samples_of(role)).hexdigest()
-        else:
-            found = hashlib.sha256(view.bytes(file.source) or b"").hexdigest()
-        if found != file.sha256:
-            yield f"{file.name} (got {file.sha256}, expected {found})"
-
-
-def _shown(expected: Mapping[str, object]) -> str:
-    return ", ".join(f"{key} {value}" for key, value in expected.items())
+            written = f"written down {start.executable_sha256}, on the node {start.node_sha256}"
+            differing.append(f"{start.role}: made {made}, {written}")
+    programs = (view.program_file(start.role, start.program) for start in launched.launch.starts)
+    fine = "program + binding = what ran, for every role"
+    inputs = (f"{launched.name}/launch.json", *programs)
+    return equal(f"{launched.launch.name}-executables", inputs, fine, _all_or(differing, fine))
 
 
 def _all_or(problems: list[str], fine: str) -> str:
     return "; ".join(problems) if problems else fine
 
 
-def trained(
-    launched: Launched, *, epoch: int, first: int, last: int, publish_at: int = 0
-) -> tuple[Check, ...]:
+def trained(launched: Launched, wanted: Wanted, *, first: int) -> tuple[Check, ...]:
     """A training launch against the reference: bytes, end, standard output, every update, checkpoints.
 
     Args:
         launched: the launch.
-        epoch: membership epoch that it must have had.
-        first: its first update; past 1, it must have resumed.
-        last: its last update.
-        publish_at: a version that it must have published besides the last; 0 for none.
+        wanted: what its step asks for.
+        first: its first update; past 1 where it resumes.
     """
-    binding = {"epoch": epoch, "mode": "train", "target": last, "publish_at": publish_at, "resume": first > 1}
-    checks = right_bytes(launched, binding)
+    versions = tuple(version for version in (wanted.publish_at, wanted.target) if version)
     ended = ended_well(launched)
-    if ended.verdict is not Verdict.PASS:
+    left = left_only(launched, versions, updates=wanted.target - first + 1)
+    checks = (as_asked(launched, wanted), executables(launched), ended, left)
+    if not ended.verdict is left.verdict is Verdict.PASS:
         # what a run that was cut short computed would take as long to recompute, and decide nothing
-        return (*checks, ended)
+        return checks
     view = launched.view
-    versions = [view.version(version) for version in (publish_at, last) if version]
-    results = versions[-1].results
+    end = view.version(wanted.target)
     return (
         *checks,
-        ended,
-        *(published(launched, version, epoch=epoch) for version in versions),
-        said(launched, epoch=epoch, mode="train", version=versions[-1], results=results),
-        trajectory(launched, first, last),
+        *(published(launched, view.version(version), epoch=wanted.epoch) for version in versions),
+        said(launched, wanted, end, end.results),
+        trajectory(launched, first, wanted.target),
     )
+
+
+def left_only(launched: Launched, versions: tuple[int, ...], *, updates: int) -> Check:
+    """Every role left exactly its own shards, the root the manifests, and one line for every update."""
+    view, problems = launched.view, []
+    for role in view.planned.plan.roles:
+        record = launched.roles[role.name]
+        owns = any(
+            view.planned.plan.publication(field, role) for field in view.planned.plan.system.state_fields
+        )
+        expected = [f"{version}.{role.name}.safetensors" for version in versions if owns]
+        expected += [manifest_name(version) for version in versions if role.index == 0]
+        if sorted(expected) != list(record.checkpoint):
+            problems.append(f"{role.name} left {', '.join(record.checkpoint) or 'no checkpoint'}")
+        if len(record.progress) != updates or not record.is_progress_whole:
+            problems.append(f"{role.name} left {len(record.progress)} lines of progress")
+    fine = (
+        f"its own shards of versions {', '.join(map(str, versions)) or 'none'}, {updates} lines of progress"
+    )
+    return equal(f"{launched.launch.name}-left", launched.files("progress"), fine, _all_or(problems, fine))
 
 
 def ended_well(launched: Launched) -> Check:
@@ -135,15 +148,13 @@ def ended_well(launched: Launched) -> Check:
     return equal(f"{launched.launch.name}-ended", inputs, fine, _all_or(problems, fine))
 
 
-def said(
-    launched: Launched, *, epoch: int, mode: str, version: Version, results: Mapping[str, float]
-) -> Check:
-    """Every role said exactly the reference's line on standard output."""
+def said(launched: Launched, wanted: Wanted, version: Version, results: Mapping[str, float]) -> Check:
+    """Every role said exactly the reference's line on standard output, byte for byte."""
     problems = []
     for role in launched.view.planned.plan.roles:
         line = {
-            "epoch": epoch,
-            "mode": mode,
+            "epoch": wanted.epoch,
+            "mode": wanted.mode,
             "results": {key: bits(value) for key, value in results.items()},
             "role": role.name,
             "samples": role.samples,
@@ -151,7 +162,8 @@ def said(
             "version": version.number,
         }
         stdout = launched.roles[role.name].stdout
-        problems += [f"{role.name}: {each}" for each in _line_differences(stdout, line)]
+        if stdout != dumps(line) + b"\n":
+            problems += [f"{role.name}: {each}" for each in _line_differences(stdout, line)]
     fine = f"version {version.number} with state {version.state[:16]} from every role"
     return equal(f"{launched.launch.name}-said", launched.files("stdout"), fine, _all_or(problems, fine))
 
@@ -162,12 +174,11 @@ def _line_differences(stdout: bytes, said: Mapping[str, object]) -> Iterator[str
     except CanonicalError as error:
         yield f"stdout is not one JSON line: {error}"
         return
-    if not isinstance(line, dict) or not stdout.endswith(b"\n"):
-        yield "stdout is not one JSON line"
-        return
-    for key in sorted({*line, *said}):
-        if line.get(key) != said.get(key):
-            yield f"{key} is {line.get(key)!r}, expected {said.get(key)!r}"
+    keys = sorted({*line, *said}) if isinstance(line, dict) else ()
+    differing = [key for key in keys if line.get(key) != said.get(key)]
+    yield from (f"{key} is {line.get(key)!r}, expected {said.get(key)!r}" for key in differing)
+    if not differing:
+        yield "stdout is not one canonical JSON line"
 
 
 def _label(stderr: bytes) -> str:
@@ -175,27 +186,23 @@ def _label(stderr: bytes) -> str:
 
 
 def trajectory(launched: Launched, first: int, last: int) -> Check:
-    """Every role's progress is the reference's, line by line: version, state digest, loss bits."""
+    """Every role's progress is the reference's, line by line; that there is one for every update is known."""
     view, name = launched.view, launched.launch.name
     fine = f"the reference's states and losses at updates {first} to {last}, from every role"
     for index in range(last - first + 1):
-        version = view.version(first + index)
+        reference = view.line(first + index)
         for role, record in launched.roles.items():
             inputs = (launched.file(role, "progress"),)
-            if index >= len(record.progress):
-                got = f"{role}: nothing at update {version.number}"
-                return Check(f"{name}-trajectory", Verdict.FAIL, inputs, fine, got)
             line = record.progress[index]
-            loss = version.results["loss"]
-            if (line.version, line.state, line.loss) != (version.number, version.state, bits(loss)):
-                what = "state" if line.loss == bits(loss) else "loss"
-                expected = f"update {version.number}: state {version.state}, loss {number(loss)}"
+            if line != reference:
+                what = "state" if line.loss == reference.loss else "loss"
+                expected = (
+                    f"update {reference.version}: state {reference.state}, loss {_loss(reference.loss)}"
+                )
                 words = f"state {line.state}, loss {_loss(line.loss)}"
                 got = f"{role}: update {line.version}: {what} differs: {words}"
                 return Check(f"{name}-trajectory", Verdict.FAIL, inputs, expected, got)
-    longer = [role for role, record in launched.roles.items() if len(record.progress) != last - first + 1]
-    got = f"more lines than updates from {', '.join(longer)}" if longer else fine
-    return equal(f"{name}-trajectory", launched.files("progress"), fine, got)
+    return Check(f"{name}-trajectory", Verdict.PASS, launched.files("progress"), fine, fine)
 
 
 def _loss(text: str) -> str:
@@ -224,7 +231,7 @@ def published(launched: Launched, version: Version, *, epoch: int) -> Check:
     except CheckpointError as error:
         return Check(name, Verdict.FAIL, inputs, fine, str(error))
     capture = (found.version, found.epoch, found.owners, found.plan, found.run)
-    wanted = (version.number, epoch, view.roles, view.planned.plan.digest, _run_id(view).replace("-", ""))
+    wanted = (version.number, epoch, view.roles, view.planned.plan.digest, view.run_id.replace("-", ""))
     if capture != wanted:
         return Check(name, Verdict.FAIL, inputs, str(wanted), str(capture))
     difference = first_difference(view.planned.plan.system, version.words, found.words)
@@ -262,8 +269,8 @@ def refused(launched: Launched, labels: Mapping[str, str]) -> Check:
             problems.append(f"{role}: said {_label(record.stderr)!r}")
         if record.stdout:
             problems.append(f"{role}: printed {len(record.stdout)} bytes")
-        if record.published:
-            problems.append(f"{role}: left {', '.join(record.published)}")
+        if record.checkpoint or record.progress:
+            problems.append(f"{role}: left {', '.join(record.checkpoint) or 'progress'}")
     fine = "; ".join(f"{role}: {label}" for role, label in labels.items())
     inputs = tuple(launched.file(role, name) for role in labels for name in ("exit", "stderr", "stdout"))
     return equal(f"{launched.launch.name}-refused", inputs, fine, _all_or(problems, fine))

@@ -6,9 +6,10 @@ says was done is not done again.
 
 from __future__ import annotations
 
+import secrets
 import signal
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
@@ -16,14 +17,15 @@ from evidence.digest import sha256_bytes
 from evidence.files import write_many
 from orchestrator.build.bind import bind
 from orchestrator.errors import Label
-from orchestrator.oracle.checkpoint import CheckpointError, manifest_name, shard_names
 from orchestrator.oracle.reference import from_bits
+from orchestrator.qualify.compose import Wanted, compose
 from orchestrator.qualify.launch import FROM_PLAN, Launch, RoleRecord, Start, parse_progress, read_role
 from orchestrator.qualify.session import CONTROLLER_GONE, Attempt, AttemptLostError, Session
 from orchestrator.remote.base import Job, JobState, RemoteError
 
 POLL_S = 0.004
 TAIL_BYTES = 512
+SECRET_BYTES = 16
 REPORT_S = 0.1  # a person cannot read faster
 STOP_GRACE_S = 1.0
 
@@ -35,11 +37,16 @@ class Launcher:
     session: Session
     attempt: Attempt
 
-    def run(self, launch: Launch, *, port_is_taken: bool = False) -> dict[str, RoleRecord]:
+    @property
+    def folder(self) -> str:
+        """The attempt's folder as the bundle's manifest names it."""
+        return self.session.relative(self.attempt.folder)
+
+    def run(self, wanted: Wanted, *, port_is_taken: bool = False) -> dict[str, RoleRecord]:
         """Starts a launch, or finds the one that an earlier controller started, and waits for its end.
 
         Args:
-            launch: what to start.
+            wanted: what to start.
             port_is_taken: whether the port is meant to be in use; else a port that is taken loses the
                 attempt, and the next one gets a new port.
 
@@ -47,33 +54,41 @@ class Launcher:
             AttemptLostError: it was begun before and its roles cannot be found again, or its port was taken.
             StopLaneError: a limit or a person ended the lane; its roles are stopped and collected.
         """
-        begun = self.begin(launch)
+        begun = self.begin(wanted)
         records = self.finish(begun)
-        taken = [
-            role for role, record in records.items() if record.stderr == f"{Label.PORT_IN_USE}\n".encode()
-        ]
+        said = f"{Label.PORT_IN_USE}\n".encode()
+        taken = [role for role, record in records.items() if record.stderr == said]
         if taken and not port_is_taken:
-            raise AttemptLostError(
-                f"port {begun.starts[0].binding.port} of {taken[0]} was taken by someone else"
-            )
+            port = begun.starts[0].binding.port
+            raise AttemptLostError(f"port {port} of {taken[0]} was taken by someone else")
         return records
 
-    def begin(self, launch: Launch) -> Launch:
+    def begin(self, wanted: Wanted) -> Launch:
         """Uploads, journals, starts. A launch that was begun before is taken up as it was written."""
         self.session.limits.check()
-        folder = self.attempt.folder / launch.name
-        if self._journalled("launch.started", launch.name):
+        folder = self.attempt.folder / wanted.name
+        if self._journalled("launch.started", wanted.name):
             found = Launch.read(folder)
-            if not self._journalled("launch.finished", launch.name):
+            if not self._journalled("launch.finished", wanted.name):
                 self._reattach(found)
             return found
-        launch = replace(launch, starts=tuple(self._place(launch.name, start) for start in launch.starts))
+        self._keep({self.session.bundle / name: data for name, data in wanted.placed.items()})
+        asked = compose(
+            self.session.view, wanted, port=self._port(wanted), secret=secrets.token_hex(SECRET_BYTES)
+        )
+        launch = replace(asked, starts=tuple(self._place(asked.name, start) for start in asked.starts))
         launch.write(folder)
         jobs = {start.role: str(self._job(launch.name, start).folder) for start in launch.starts}
         self.session.emit("launch.started", self.attempt.step, self._about(launch.name, jobs=jobs))
         for start in launch.starts:
             self.session.node(start.role).start(self._job(launch.name, start))
         return launch
+
+    def _port(self, wanted: Wanted) -> int:
+        if wanted.port is not None:
+            return wanted.port
+        roles = self.session.view.roles
+        return self.session.free_port(roles[0]) if len(roles) > 1 else 0
 
     def finish(self, launch: Launch) -> dict[str, RoleRecord]:
         """Waits until every role has ended, collects what they left, and journals it."""
@@ -167,9 +182,8 @@ class Launcher:
 
     def _file_bytes(self, role: str, source: str) -> bytes:
         """Bytes of a placed file: the plan's own sample words, or a file of the bundle."""
-        if source == FROM_PLAN:
-            return self.session.samples(role)
-        return (self.session.bundle / source).read_bytes()
+        view = self.session.view
+        return view.samples(role) if source == FROM_PLAN else (view.bytes(source) or b"")
 
     def _inspect(self, launch: Launch) -> dict[str, JobState]:
         return {
@@ -287,29 +301,3 @@ class Launcher:
         for folder in {path.parent for path in files}:
             folder.mkdir(parents=True, exist_ok=True)
         write_many(files)
-
-
-def checkpoint_files(bundle: Path, launch: Path, roles: Iterable[str], version: int) -> dict[str, str]:
-    """The collected set of a version: name under `restore/` -> bundle file; empty if it is not whole."""
-    folders = [launch / role / "checkpoint" for role in roles]
-    manifest = next(
-        (
-            folder / manifest_name(version)
-            for folder in folders
-            if (folder / manifest_name(version)).is_file()
-        ),
-        None,
-    )
-    if manifest is None:
-        return {}
-    try:
-        names = shard_names(manifest.read_bytes())
-    except CheckpointError:
-        return {}
-    found = {"manifest.json": manifest.relative_to(bundle).as_posix()}
-    for name in names:
-        place = next((folder / name for folder in folders if (folder / name).is_file()), None)
-        if place is None:
-            return {}
-        found[name] = place.relative_to(bundle).as_posix()
-    return found

@@ -16,11 +16,8 @@ from evidence.event import Event
 from evidence.stream import Stream
 from orchestrator.build.compile import Program
 from orchestrator.errors import Label
-from orchestrator.plan.derive import Planned, other_plan
-from orchestrator.plan.model import Plan
-from orchestrator.qualify.launch import OWN
+from orchestrator.qualify.view import View
 from orchestrator.remote.base import Remote, RemoteError
-from orchestrator.spec.lane import LaneSpec
 
 CONTROLLER_GONE = "the controller was gone"
 LISTEN_PORTS = range(20000, 32768)
@@ -120,9 +117,8 @@ class Session:
 
     Attributes:
         bundle: its folder.
+        view: the same folder as judges see it: what was declared, and the plan.
         stream: its journal.
-        lane: what was declared, as read from the bundle's own copy.
-        planned: the plan with the sample words.
         content_root: where role programs' sources are.
         nodes: node name -> remote.
         placement: role -> node name.
@@ -132,10 +128,9 @@ class Session:
     """
 
     bundle: Path
+    view: View
     stream: Stream
     observer: Observer
-    lane: LaneSpec
-    planned: Planned
     content_root: Path
     cache: Path | None
     nodes: Mapping[str, Remote]
@@ -152,15 +147,6 @@ class Session:
         """UUIDv7 of this very run."""
         return self.stream.source
 
-    @property
-    def role_names(self) -> tuple[str, ...]:
-        """Roles in order, the root first."""
-        return tuple(role.name for role in self.planned.plan.roles)
-
-    def plan_of(self, which: str) -> Plan:
-        """The plan that `own` or `other` programs are made from."""
-        return self.planned.plan if which == OWN else other_plan(self.planned).plan
-
     def emit(self, kind: str, subject: str, data: Mapping[str, object]) -> Event:
         """Appends to the journal and tells the observer."""
         event = self.stream.append(f"orch.{kind}", subject, data)
@@ -174,10 +160,6 @@ class Session:
     def relative(self, path: Path) -> str:
         """A path in the bundle as its manifest names it."""
         return path.relative_to(self.bundle).as_posix()
-
-    def samples(self, role: str) -> bytes:
-        """The plan's own sample words of a role, as the file that travels beside its executable."""
-        return self.planned.samples_of(next(each for each in self.planned.plan.roles if each.name == role))
 
     def free_port(self, role: str) -> int:
         """A port on the role's node that no socket is bound to, outside the kernel's own range.

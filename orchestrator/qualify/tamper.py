@@ -1,26 +1,19 @@
-"""The alterations that refusal controls make, each written into the bundle beside its launch.
+"""The alterations that refusal controls make: which files lie where, and the bytes of those that are altered.
 
-All are deterministic: a control that is begun again places the same bytes.
+Pure and deterministic: a control that is begun again places the same bytes, and a judge knows them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 
-from evidence.files import write_whole
 from orchestrator.oracle.checkpoint import write_set
 from orchestrator.oracle.reference import Reference
-from orchestrator.plan.derive import Planned
+from orchestrator.plan.derive import other_plan
+from orchestrator.qualify.view import View
 
-PLACED = "placed"
-
-
-def _write(bundle: Path, launch: Path, name: str, data: bytes) -> str:
-    target = launch / PLACED / name
-    target.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(target, data)
-    return target.relative_to(bundle).as_posix()
+Placed = dict[str, bytes]
+MANIFEST = "manifest.json"
 
 
 def flip(data: bytes) -> bytes:
@@ -28,33 +21,39 @@ def flip(data: bytes) -> bytes:
     return data[:-1] + bytes([data[-1] ^ 1]) if data else b"\0"
 
 
-def flip_shard_byte(bundle: Path, restore: Mapping[str, str], launch: Path) -> dict[str, str]:
-    """A checkpoint set with one byte of its first shard's words flipped; the manifest is untouched."""
-    shard = min(name for name in restore if name != "manifest.json")
-    return {**restore, shard: _write(bundle, launch, shard, flip((bundle / restore[shard]).read_bytes()))}
+def flip_shard_byte(view: View, restore: Mapping[str, str], launch: str) -> tuple[dict[str, str], Placed]:
+    """A checkpoint set with one bit of its first shard's words flipped; the manifest is untouched."""
+    shard = _first_shard(restore)
+    altered = f"{launch}/placed/{shard}"
+    return {**restore, shard: altered}, {altered: flip(view.bytes(restore[shard]) or b"")}
 
 
 def drop_shard(restore: Mapping[str, str]) -> dict[str, str]:
     """A checkpoint set without its first shard; the manifest still names it."""
-    shard = min(name for name in restore if name != "manifest.json")
-    return {name: source for name, source in restore.items() if name != shard}
+    return {name: source for name, source in restore.items() if name != _first_shard(restore)}
 
 
-def other_system(bundle: Path, planned: Planned, run_id: str, launch: Path) -> dict[str, str]:
+def _first_shard(restore: Mapping[str, str]) -> str:
+    return min(name for name in restore if name != MANIFEST)
+
+
+def other_system(view: View, launch: str) -> tuple[dict[str, str], Placed]:
     """A sound checkpoint of another system, as the reference yields it after one update."""
+    planned = other_plan(view.planned)
     plan = planned.plan
-    words = Reference(plan, planned.words).at(1).words
     capture = {
         "epoch": 1,
         "owners": [role.name for role in plan.roles],
         "plan": plan.digest,
-        "run": run_id.replace("-", ""),
+        "run": view.run_id.replace("-", ""),
         "time_ms": 0,
     }
-    files = write_set(plan.system, 1, words, capture)
-    return {name: _write(bundle, launch, name, data) for name, data in files.items()}
+    files = write_set(plan.system, 1, Reference(plan, planned.words).at(1).words, capture)
+    places = {name: f"{launch}/placed/{name}" for name in files}
+    return places, {places[name]: data for name, data in files.items()}
 
 
-def alter_samples(bundle: Path, launch: Path, samples: Mapping[str, bytes]) -> dict[str, str]:
+def alter_samples(view: View, launch: str) -> tuple[dict[str, str], Placed]:
     """Every role's sample file with one bit changed (an empty one: one byte longer)."""
-    return {role: _write(bundle, launch, f"{role}.samples", flip(data)) for role, data in samples.items()}
+    places = {role: f"{launch}/placed/{role}.samples" for role in view.roles}
+    return places, {places[role]: flip(view.samples(role)) for role in view.roles}

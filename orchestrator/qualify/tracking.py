@@ -18,12 +18,12 @@ def begin(url: str | None, session: Session) -> None:
     from tracker.record import begin_run
     from tracker.store import open_store
 
-    plan = session.planned.plan
+    plan = session.view.planned.plan
     try:
         begin_run(
             open_store(url),
             run_id=session.run_id,
-            lane=session.lane.name,
+            lane=session.view.lane.name,
             bundle=session.bundle,
             plan=plan.digest,
             system=plan.system.digest,

@@ -5,19 +5,24 @@ The plan is derived again from the bundle's own copies of the specs, and the ref
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hashlib
+import os
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from evidence.canonical import loads
 from evidence.event import Event
+from evidence.files import open_regular
+from evidence.names import fault
 from evidence.stream import read as read_stream
 from orchestrator.build.compile import Program
-from orchestrator.oracle.checkpoint import Checkpoint, manifest_name, read_set, shard_names
-from orchestrator.oracle.reference import Reference, Version
-from orchestrator.plan.derive import Planned, derive
-from orchestrator.qualify.launch import OTHER, OWN, Launch, RoleRecord, read_role
+from orchestrator.oracle.checkpoint import Checkpoint, CheckpointError, manifest_name, read_set, shard_names
+from orchestrator.oracle.reference import Reference, Version, bits
+from orchestrator.plan.derive import Planned, derive, other_plan
+from orchestrator.plan.model import Plan
+from orchestrator.qualify.launch import OTHER, OWN, Launch, ProgressLine, RoleRecord, read_role
 from orchestrator.spec.lane import LaneSpec
 from orchestrator.spec.read import read_lane
 
@@ -30,7 +35,8 @@ class View:
 
     def __init__(self, bundle: Path) -> None:
         self.bundle = bundle
-        self._versions: list[Version] = []
+        self._lines: list[ProgressLine] = []
+        self._versions: dict[int, Version] = {}
         self._launched: dict[str, Launched] = {}
         self._stream_size = -1
         self._events: tuple[Event, ...] = ()
@@ -58,24 +64,53 @@ class View:
             self._stream_size, self._events = size, read_stream(path)
         return self._events
 
-    def version(self, number: int) -> Version:
-        """What the reference yields after `number` updates; computed once.
+    @property
+    def run_id(self) -> str:
+        """UUIDv7 of the run."""
+        return self.events()[0].source
+
+    def plan_of(self, which: str) -> Plan:
+        """The plan that `own` or `other` programs are made from."""
+        return self.planned.plan if which == OWN else other_plan(self.planned).plan
+
+    def samples(self, role: str) -> bytes:
+        """The plan's own sample words of a role, as the file that travels beside its executable."""
+        return self.planned.samples_of(next(each for each in self.planned.plan.roles if each.name == role))
+
+    def line(self, number: int) -> ProgressLine:
+        """The line of `progress` that the reference yields for an update; computed once.
 
         Raises:
             NonFiniteError: the declared arithmetic leaves the finite numbers before that.
         """
-        if not self._versions:
-            self._reference = Reference(self.planned.plan, self.planned.words)
-            self._versions.append(self._reference.initial())
-            self._more = self._reference.versions()
-        while len(self._versions) <= number:
-            self._versions.append(next(self._more))
+        while len(self._lines) < number:
+            version = next(self._more)
+            loss = bits(version.results["loss"])
+            self._lines.append(ProgressLine(version.number, version.state, loss))
+            if version.number in (1, self.lane.split, self.lane.updates):
+                self._versions[version.number] = version
+        return self._lines[number - 1]
+
+    def version(self, number: int) -> Version:
+        """What the reference yields after 1, `split` or `updates` updates; the others' words are not kept.
+
+        Raises:
+            NonFiniteError: the declared arithmetic leaves the finite numbers before that.
+        """
+        self.line(number)
         return self._versions[number]
 
     def evaluation(self, number: int) -> dict[str, float]:
         """Results that the reference yields at a version."""
-        version = self.version(number)
-        return self._reference.evaluate(version)
+        return self._reference.evaluate(self.version(number))
+
+    @cached_property
+    def _reference(self) -> Reference:
+        return Reference(self.planned.plan, self.planned.words)
+
+    @cached_property
+    def _more(self) -> Iterator[Version]:
+        return self._reference.versions()
 
     def attempts(self, step: str) -> int:
         """How often a step was begun."""
@@ -84,23 +119,40 @@ class View:
         )
 
     def attempt(self, step: str) -> str | None:
-        """Folder of the step's finished attempt, as the manifest names it; None if none was finished."""
+        """Folder of the step's finished attempt, as the manifest names it; None if none was finished.
+
+        Raises:
+            ValueError: the journal names no attempt that a step can have.
+        """
         found = [
-            event
+            event.data["attempt"]
             for event in self.events()
             if event.type == "orch.step.finished" and event.data["step"] == step
         ]
-        return f"steps/{step}/{found[-1].data['attempt']}" if found else None
+        if not found:
+            return None
+        if type(found[-1]) is not int or found[-1] < 1:
+            raise ValueError(f"no attempt of a step (got {found[-1]!r}, expected 1, 2, ...)")
+        return f"steps/{step}/{found[-1]}"
+
+    def bytes(self, name: str) -> bytes | None:
+        """A file of the bundle; None if there is no regular file of that name in it."""
+        if fault(name) is not None:
+            return None
+        try:
+            with os.fdopen(open_regular(self.bundle / name), "rb") as file:
+                return file.read()
+        except OSError:
+            return None
 
     def json(self, name: str) -> Any:
         """A JSON file of the bundle; None if it is not there."""
-        path = self.bundle / name
-        return loads(path.read_bytes()) if path.is_file() else None
+        data = self.bytes(name)
+        return None if data is None else loads(data)
 
-    def bytes(self, name: str) -> bytes | None:
-        """A file of the bundle; None if it is not there."""
-        path = self.bundle / name
-        return path.read_bytes() if path.is_file() else None
+    def digest(self, name: str) -> str:
+        """SHA-256 of a file of the bundle; of nothing if it is not there."""
+        return hashlib.sha256(self.bytes(name) or b"").hexdigest()
 
     def program_file(self, role: str, which: str) -> str:
         """Name of a role's program, binding zeroed; `which` is `own` or `other`."""
@@ -116,12 +168,40 @@ class View:
     def launch(self, step: str, name: str) -> Launched | None:
         """What a launch of the step's finished attempt left; None if it never began."""
         folder = self.attempt(step)
-        if folder is None or not (self.bundle / folder / name / "launch.json").is_file():
-            return None
         file = f"{folder}/{name}"
         if file not in self._launched:  # a finished attempt does not change any more
+            if folder is None or self.bytes(f"{file}/launch.json") is None:
+                return None
             self._launched[file] = Launched(self, file)
         return self._launched[file]
+
+    def checkpoint_files(self, launch: str, version: int) -> dict[str, str]:
+        """The collected set of a version: name under `restore/` -> bundle file; empty if it is not whole.
+
+        Args:
+            launch: folder of the launch, as the manifest names it.
+            version: of the checkpoint.
+        """
+        places = [f"{launch}/{role}/checkpoint" for role in self.roles]
+        held = {place: set(self._files(place)) for place in places}
+        manifest = next((place for place in places if manifest_name(version) in held[place]), None)
+        if manifest is None:
+            return {}
+        found = {"manifest.json": f"{manifest}/{manifest_name(version)}"}
+        try:
+            names = shard_names(self.bytes(found["manifest.json"]) or b"")
+        except CheckpointError:
+            return {}
+        for name in names:
+            place = next((place for place in places if name in held[place]), None)
+            if place is None:
+                return {}
+            found[name] = f"{place}/{name}"
+        return found
+
+    def _files(self, folder: str) -> tuple[str, ...]:
+        path = self.bundle / folder
+        return tuple(entry.name for entry in path.iterdir()) if path.is_dir() else ()
 
 
 class Launched:
@@ -131,6 +211,9 @@ class Launched:
         self.view = view
         self.name = name
         self.launch = Launch.read(view.bundle / name)
+        strangers = [start.role for start in self.launch.starts if start.role not in view.roles]
+        if strangers:
+            raise ValueError(f"{name} starts {strangers[0]!r}, which is no role of the run")
         self.roles: Mapping[str, RoleRecord] = {
             start.role: read_role(view.bundle / name / start.role, start.role) for start in self.launch.starts
         }
@@ -156,7 +239,7 @@ class Launched:
         return tuple(
             self.file(role, f"checkpoint/{name}")
             for role, record in self.roles.items()
-            for name in record.published
+            for name in record.checkpoint
             if name.startswith(f"{version}.") and name.endswith(".safetensors")
         )
 

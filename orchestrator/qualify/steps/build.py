@@ -5,13 +5,12 @@ Also the one program that a control needs: the last role's, of another plan.
 
 from __future__ import annotations
 
-import hashlib
-
 from evidence.canonical import dumps
 from evidence.files import write_whole
-from orchestrator.build.compile import build_programs
+from orchestrator.build.compile import Program, build_programs
 from orchestrator.build.elf import verify
 from orchestrator.plan.derive import Planned, other_plan
+from orchestrator.plan.model import Plan
 from orchestrator.qualify.checks import Check, equal
 from orchestrator.qualify.launch import OTHER, OWN
 from orchestrator.qualify.launcher import Launcher
@@ -36,7 +35,7 @@ def act(launcher: Launcher) -> None:
     """Builds, and writes the programs with their digests into the bundle."""
     session = launcher.session
     listing: dict[str, dict[str, object]] = {}
-    for which, planned, names in wanted(session.planned):
+    for which, planned, names in wanted(session.view.planned):
         pairings = [(role, planned.targets[role.name]) for role in planned.plan.roles if role.name in names]
         if not pairings:
             continue
@@ -45,18 +44,14 @@ def act(launcher: Launcher) -> None:
         for program in build_programs(planned.plan, pairings, session.content_root, session.cache):
             write_whole(folder / f"{program.role}.elf", program.data)
             session.programs[program.role, which] = program
-            listing[f"{PROGRAM_FOLDERS[which]}/{program.role}.elf"] = {
-                "target": program.target,
-                "sha256": program.sha256,
-                "size": program.size,
-            }
+            listing[f"{PROGRAM_FOLDERS[which]}/{program.role}.elf"] = _entry(program)
     write_whole(launcher.attempt.folder / "programs.json", dumps(listing))
 
 
 def load(session: Session) -> None:
     """Takes the programs of a finished build step from the bundle: a resumed lane compiles nothing again."""
-    view = View(session.bundle)
-    for which, _, names in wanted(session.planned):
+    view = session.view
+    for which, _, names in wanted(session.view.planned):
         for name in names:
             program = view.program(name, which)
             if program is not None:
@@ -68,18 +63,23 @@ def judge(view: View) -> tuple[Check, ...]:
     folder = view.attempt(NAME)
     plan = view.planned.plan
     recorded = view.json("plan.json") or {}
+    fine = "the plan of the bundle's own specs"
     checks = [
         equal("plan", ("plan.json", "specs/index.json"), plan.digest, recorded.get("digest")),
-        equal("system", ("plan.json", "specs/index.json"), plan.system.digest, recorded.get("system_digest")),
+        equal("plan-file", ("plan.json",), fine, fine if recorded == plan_json(plan) else "something else"),
     ]
     listing = view.json(f"{folder}/programs.json") or {}
+    listed = sorted(listing)
+    files = sorted(
+        f"{PROGRAM_FOLDERS[which]}/{name}.elf" for which, _, names in wanted(view.planned) for name in names
+    )
+    checks.append(equal("programs", (f"{folder}/programs.json",), files, listed))
     for which, planned, names in wanted(view.planned):
         for name in names:
             file = f"{PROGRAM_FOLDERS[which]}/{name}.elf"
             label = f"{name}-program" if which == OWN else f"{name}-control-program"
-            recorded_sha256 = listing.get(file, {}).get("sha256")
             fine = f"static {planned.targets[name]} program of plan {planned.plan.digest[:16]}"
-            got = _faults(view.bytes(f"{folder}/{file}"), planned, name, recorded_sha256)
+            got = _faults(view.bytes(f"{folder}/{file}"), planned, name, listing.get(file))
             checks.append(equal(label, (f"{folder}/{file}", f"{folder}/programs.json"), fine, got or fine))
     return tuple(checks)
 
@@ -88,9 +88,17 @@ def _faults(data: bytes | None, planned: Planned, role: str, recorded: object) -
     """What is wrong with a program's file; empty if nothing is."""
     if data is None:
         return "nothing"
-    problems = [
-        str(problem) for problem in verify(data, target=planned.targets[role], plan=planned.plan.digest)
-    ]
-    if hashlib.sha256(data).hexdigest() != recorded:
-        problems.append(f"its digest is not the one recorded at the build (expected {recorded})")
+    target = planned.targets[role]
+    problems = [str(problem) for problem in verify(data, target=target, plan=planned.plan.digest)]
+    if recorded != _entry(Program(role, target, data)):
+        problems.append(f"it is not the program that the build recorded (expected {recorded})")
     return "; ".join(problems)
+
+
+def _entry(program: Program) -> dict[str, object]:
+    return {"target": program.target, "sha256": program.sha256, "size": program.size}
+
+
+def plan_json(plan: Plan) -> dict[str, object]:
+    """The content of `plan.json`: the plan, its digest, and its system's."""
+    return {**plan.as_json(), "digest": plan.digest, "system_digest": plan.system.digest}

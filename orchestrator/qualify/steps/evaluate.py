@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from orchestrator.errors import Label
-from orchestrator.qualify.checks import Check
-from orchestrator.qualify.compose import Wanted, compose
-from orchestrator.qualify.launch_checks import began, ended_well, refused, right_bytes, said
+from orchestrator.qualify.checks import Check, Verdict
+from orchestrator.qualify.compose import Wanted
+from orchestrator.qualify.launch_checks import (
+    as_asked,
+    began,
+    ended_well,
+    executables,
+    left_only,
+    refused,
+    said,
+)
 from orchestrator.qualify.launcher import Launcher
+from orchestrator.qualify.session import AttemptLostError
 from orchestrator.qualify.steps import split
 from orchestrator.qualify.tamper import flip_shard_byte
 from orchestrator.qualify.view import View
@@ -18,33 +29,38 @@ EPOCH = 3
 FRESH, CORRUPTED = "fresh", "corrupted"
 
 
+def asked(view: View, folder: str) -> Iterator[Wanted]:
+    """One that must succeed and one that must be refused; none without the split run's checkpoint."""
+    updates = view.lane.updates
+    restore = view.checkpoint_files(f"{view.attempt(split.NAME)}/{split.PARTS[1]}", updates)
+    if restore:
+        yield Wanted(FRESH, EPOCH, updates, "evaluate", restore=restore)
+        altered, placed = flip_shard_byte(view, restore, f"{folder}/{CORRUPTED}")
+        yield Wanted(CORRUPTED, EPOCH, updates, "evaluate", restore=altered, placed=placed)
+
+
 def act(launcher: Launcher) -> None:
-    """One evaluation that must succeed, one that must be refused."""
-    session = launcher.session
-    restore = split.last_checkpoint(launcher)
-    updates = session.lane.updates
-    launcher.run(
-        compose(session, Wanted(FRESH, epoch=EPOCH, target=updates, mode="evaluate", restore=restore))
-    )
-    altered = flip_shard_byte(session.bundle, restore, launcher.attempt.folder / CORRUPTED)
-    launcher.run(
-        compose(session, Wanted(CORRUPTED, epoch=EPOCH, target=updates, mode="evaluate", restore=altered))
-    )
+    """The one, then the other."""
+    launches = [launcher.run(wanted) for wanted in asked(launcher.session.view, launcher.folder)]
+    if not launches:
+        raise AttemptLostError("the split run left no checkpoint to evaluate")
 
 
 def judge(view: View) -> tuple[Check, ...]:
     """Results against the reference, run again at the final version."""
     checks: list[Check] = []
-    updates = view.lane.updates
-    fresh, missing = began(view, NAME, FRESH)
-    checks += missing
-    if fresh is not None:
-        binding = {"epoch": EPOCH, "mode": "evaluate", "target": updates, "resume": True}
-        checks += (*right_bytes(fresh, binding), ended_well(fresh))
-        results, version = view.evaluation(updates), view.version(updates)
-        checks.append(said(fresh, epoch=EPOCH, mode="evaluate", version=version, results=results))
-    corrupted, missing = began(view, NAME, CORRUPTED)
-    checks += missing
-    if corrupted is not None:
-        checks.append(refused(corrupted, dict.fromkeys(view.roles, Label.CHECKPOINT_CHUNK)))
+    for wanted in asked(view, f"{view.attempt(NAME)}"):
+        launched, missing = began(view, NAME, wanted.name)
+        checks += missing
+        if launched is None:
+            continue
+        checks += (as_asked(launched, wanted), executables(launched))
+        if wanted.name == CORRUPTED:
+            checks.append(refused(launched, dict.fromkeys(view.roles, Label.CHECKPOINT_CHUNK)))
+            continue
+        ended = ended_well(launched)
+        checks += (ended, left_only(launched, (), updates=0))
+        if ended.verdict is Verdict.PASS:
+            results = view.evaluation(wanted.target)
+            checks.append(said(launched, wanted, view.version(wanted.target), results))
     return tuple(checks)

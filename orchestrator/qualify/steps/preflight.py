@@ -50,8 +50,10 @@ def act(launcher: Launcher) -> None:
         }
     launcher.attempt.folder.mkdir(parents=True, exist_ok=True)
     write_whole(launcher.attempt.folder / "nodes.json", dumps(nodes))
-    _take_emulators(session, nodes)
-    write_whole(session.bundle / "binding.json", dumps(_binding(session, nodes)))
+    view = session.view
+    session.emulators |= emulated(view, nodes, session.placement)
+    port = session.free_port(view.roles[0]) if len(view.roles) > 1 else None
+    write_whole(session.bundle / "binding.json", dumps(_binding(view, nodes, session.placement, port)))
 
 
 def _facts_json(facts: NodeFacts) -> dict[str, Any]:
@@ -64,8 +66,8 @@ def _facts_json(facts: NodeFacts) -> dict[str, Any]:
 def _probe(node: Remote, root: PurePosixPath, owner: str) -> int | None:
     """Whether a program can be executed in our own folder: on a noexec file system it cannot."""
     node.make_root(root, owner)
-    node.put(_PROBE, root / "probe", executable=True)
-    return node.run([str(root / "probe")], deadline_s=_DEADLINE_S).exit
+    node.put(_PROBE, root / ".probe", executable=True)
+    return node.run([str(root / ".probe")], deadline_s=_DEADLINE_S).exit
 
 
 def _emulators(node: Remote) -> dict[str, str]:
@@ -78,24 +80,30 @@ def _emulators(node: Remote) -> dict[str, str]:
     return found
 
 
-def _take_emulators(session: Session, nodes: Mapping[str, Mapping[str, Any]]) -> None:
-    for role, target in session.planned.targets.items():
-        node = nodes[session.placement[role]]
-        if node["machine"] != MACHINES[target] and target in node["emulators"]:
-            session.emulators[role] = EMULATORS[target]
+def emulated(view: View, nodes: Mapping[str, Any], placement: Mapping[str, str]) -> dict[str, str]:
+    """Role -> the emulator that it needs and its node has, for roles under another instruction set."""
+    return {
+        role: EMULATORS[target]
+        for role, target in view.planned.targets.items()
+        if nodes[placement[role]]["machine"] != MACHINES[target]
+        and target in nodes[placement[role]]["emulators"]
+    }
 
 
 def load(session: Session) -> None:
     """Takes the emulators from a finished preflight."""
-    view = View(session.bundle)
-    folder = view.attempt(NAME)
+    folder = session.view.attempt(NAME)
     if folder:
-        _take_emulators(session, view.json(f"{folder}/nodes.json"))
+        nodes = session.view.json(f"{folder}/nodes.json")
+        session.emulators |= emulated(session.view, nodes, session.placement)
 
 
-def _binding(session: Session, nodes: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    root = session.role_names[0]
+def _binding(
+    view: View, nodes: Mapping[str, Any], placement: Mapping[str, str], port: int | None
+) -> dict[str, Any]:
+    """What `binding.json` says, of these nodes' words and this placement."""
     kept = ("machine", "kernel", "hostname_sha256", "boot_id", "cpus", "memory_bytes", "quota_bytes")
+    emulators = emulated(view, nodes, placement)
     return {
         "schema": "orch-binding/v1",
         "nodes": {
@@ -104,13 +112,13 @@ def _binding(session: Session, nodes: Mapping[str, Mapping[str, Any]]) -> dict[s
         },
         "roles": {
             role: {
-                "node": session.placement[role],
+                "node": placement[role],
                 "target": target,
-                "emulator": session.emulators.get(role),
-                "port": session.free_port(root) if role == root and len(session.role_names) > 1 else None,
+                "emulator": emulators.get(role),
+                "port": port if role == view.roles[0] else None,
                 "device": None,
             }
-            for role, target in session.planned.targets.items()
+            for role, target in view.planned.targets.items()
         },
     }
 
@@ -122,7 +130,12 @@ def judge(view: View) -> tuple[Check, ...]:
     if nodes is None or binding is None:
         return (Check("nodes", Verdict.UNKNOWN, (file, "binding.json"), "facts of every node", "nothing"),)
     placement = {role: binding["roles"][role]["node"] for role in view.roles}
+    expected = _binding(view, nodes, placement, binding["roles"][view.roles[0]]["port"])
+    fine = "what the nodes said of themselves"
     checks = [
+        equal("binding", ("binding.json", file), fine, fine if binding == expected else "something else")
+    ]
+    checks += [
         equal(f"{name}-executes", (file,), "exit 0 from a probe in the run's folder", _probe_said(node))
         for name, node in nodes.items()
     ]

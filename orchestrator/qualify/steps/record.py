@@ -8,6 +8,7 @@ from __future__ import annotations
 from evidence.canonical import dumps
 from evidence.files import write_whole
 from orchestrator.qualify.checks import Check, Verdict, equal
+from orchestrator.qualify.journal_checks import whole_run
 from orchestrator.qualify.launcher import Launcher
 from orchestrator.qualify.view import View
 
@@ -41,10 +42,10 @@ def act(launcher: Launcher) -> None:
 def judge(view: View) -> tuple[Check, ...]:
     """From what was found left, and from the journal."""
     file = f"{view.attempt(NAME)}/{LEFT}"
-    left = view.json(file)
-    if left is None:
+    left, binding = view.json(file), view.json("binding.json")
+    if left is None or binding is None:
         return (Check("left", Verdict.UNKNOWN, (file,), "what is left on every node", "nothing"),)
-    checks = []
+    checks = [whole_run(view), equal("nodes", (file, "binding.json"), sorted(binding["nodes"]), sorted(left))]
     for name, node in left.items():
         checks.append(
             equal(f"{name}-processes", (file,), "none", ", ".join(map(str, node["processes"])) or "none")

@@ -6,9 +6,11 @@ deterministic", not "resume broken".
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from orchestrator.oracle.checkpoint import CheckpointError
 from orchestrator.qualify.checks import Check, Verdict
-from orchestrator.qualify.compose import Wanted, compose
+from orchestrator.qualify.compose import Wanted
 from orchestrator.qualify.launch_checks import began, first_difference, trained
 from orchestrator.qualify.launcher import Launcher
 from orchestrator.qualify.view import Launched, View
@@ -21,30 +23,35 @@ CHECKS = (
     "the two runs are equal (else: not deterministic)",
 )
 RUNS = ("run-1", "run-2")
-EPOCH = 1
+
+
+def asked(view: View) -> Iterator[Wanted]:
+    """Two launches that differ in nothing but their name."""
+    for name in RUNS:
+        yield Wanted(name, epoch=1, target=view.lane.updates, publish_at=view.lane.split)
 
 
 def act(launcher: Launcher) -> None:
     """Two launches, one after the other."""
-    lane = launcher.session.lane
-    for name in RUNS:
-        launch = compose(
-            launcher.session, Wanted(name, epoch=EPOCH, target=lane.updates, publish_at=lane.split)
-        )
-        records = launcher.run(launch)
+    for wanted in asked(launcher.session.view):
+        records = launcher.run(wanted)
         if any(record.exit != 0 for record in records.values()):
             return  # the judge will say how it ended; a second run would only cost time
 
 
 def judge(view: View) -> tuple[Check, ...]:
     """Determinism first, then each run against the reference."""
-    split, last = view.lane.split, view.lane.updates
-    runs = [began(view, NAME, name) for name in RUNS]
-    missing = tuple(check for _, checks in runs for check in checks)
-    began_runs = [launched for launched, _ in runs if launched is not None]
-    checks = [] if missing else [_deterministic(began_runs[0], began_runs[1], (split, last))]
-    for launched in began_runs:
-        checks += trained(launched, epoch=EPOCH, first=1, last=last, publish_at=split)
+    found: list[Launched] = []
+    missing: list[Check] = []
+    checks: list[Check] = []
+    for wanted in asked(view):
+        launched, absent = began(view, NAME, wanted.name)
+        missing += absent
+        if launched is not None:
+            found.append(launched)
+            checks += trained(launched, wanted, first=1)
+    if len(found) == len(RUNS):
+        checks.insert(0, _deterministic(found[0], found[1], (view.lane.split, view.lane.updates)))
     return (*checks, *missing)
 
 

@@ -1,0 +1,110 @@
+"""What the journal says of a step, held against the files that the step left.
+
+Pure. A launch counts only if the journal has it once, whole, inside the attempt that was finished: begun, its
+roles' processes, its end with the very exit codes that lie in the files.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from datetime import datetime
+
+from evidence.event import Event
+from orchestrator.qualify.checks import Check, equal
+from orchestrator.qualify.view import Launched, View
+
+STREAM = "stream.jsonl"
+CLOCK_S = 2.0  # a role's wall clock against the controller's, which may be stepped meanwhile
+
+
+def journal(view: View, step: str) -> Check:
+    """The step's finished attempt in the journal, and its launches there and in the files."""
+    fine = "the finished attempt and its launches as the files have them"
+    problems = list(_attempt(view, step))
+    folder = view.attempt(step)
+    names = _launches(view, folder) if folder else ()
+    about = [event for event in view.events() if event.data.get("step") == step and "launch" in event.data]
+    number = int(folder.rpartition("/")[2]) if folder else 0
+    said = [event for event in about if event.data.get("attempt") == number]
+    problems += [
+        f"{name} is not in the files" for name in {event.data["launch"] for event in said} - set(names)
+    ]
+    for name in names:
+        launched = view.launch(step, name)
+        if launched is not None:
+            problems += _launch(launched, [event for event in said if event.data["launch"] == name])
+    got = "; ".join(problems) or fine
+    return equal("journal", (STREAM, *(f"{folder}/{name}/launch.json" for name in names)), fine, got)
+
+
+def whole_run(view: View) -> Check:
+    """No process is counted twice, the lane is the one that was begun, and nobody stopped it."""
+    fine = "one process for every role of every launch; nobody stopped the lane"
+    events, problems = view.events(), []
+    started = [event for event in events if event.type == "orch.job.started"]
+    processes = Counter(
+        tuple(event.data[key] for key in ("pid", "start_ticks", "boot_id")) for event in started
+    )
+    problems += [
+        f"process {pid} stands for several roles" for (pid, *_), count in processes.items() if count > 1
+    ]
+    problems += [str(event.data["reason"]) for event in events if event.type == "orch.lane.stopped"]
+    if events[0].type != "orch.lane.started" or events[0].data.get("lane") != view.lane.name:
+        problems.append("another lane was begun")
+    return equal("whole-run", (STREAM,), fine, "; ".join(problems) or fine)
+
+
+def _attempt(view: View, step: str) -> Iterator[str]:
+    """Begun, then finished, once, and nothing after that."""
+    kinds = ("orch.step.started", "orch.step.finished", "orch.attempt.failed")
+    about = [event for event in view.events() if event.type in kinds and event.data.get("step") == step]
+    finished = [event for event in about if event.type == "orch.step.finished"]
+    if len(finished) != 1 or about[-1] is not finished[0]:
+        yield f"{step} is finished {len(finished)} times, and {about[-1].type} comes last"
+    elif len(about) < 2 or about[-2].type != "orch.step.started":  # noqa: PLR2004  # begun and finished
+        yield f"{step} is finished and was not begun"
+    elif about[-2].data["attempt"] != finished[0].data["attempt"]:
+        yield f"attempt {finished[0].data['attempt']} of {step} is finished and was not begun"
+
+
+def _launches(view: View, folder: str) -> tuple[str, ...]:
+    path = view.bundle / folder
+    found = (
+        [entry.name for entry in path.iterdir() if (entry / "launch.json").is_file()] if path.is_dir() else []
+    )
+    return tuple(sorted(found))
+
+
+def _launch(launched: Launched, about: list[Event]) -> Iterator[str]:
+    """One launch: its events in order, its processes, its exit codes, its checkpoints' times."""
+    name = launched.launch.name
+    started = [event for event in about if event.type == "orch.launch.started"]
+    finished = [event for event in about if event.type == "orch.launch.finished"]
+    if len(started) != 1 or len(finished) != 1 or about[0] is not started[0] or about[-1] is not finished[0]:
+        yield f"{name} is begun {len(started)} times and ended {len(finished)} times"
+        return
+    roles = sorted(event.data["role"] for event in about if event.type == "orch.job.started")
+    if roles != sorted(launched.roles):
+        yield f"{name} has processes of {', '.join(roles) or 'nobody'}"
+    exits = {
+        role: "none" if record.exit is None else str(record.exit) for role, record in launched.roles.items()
+    }
+    if finished[0].data["exits"] != exits or finished[0].data["reason"]:
+        yield f"{name} ended otherwise in the journal than in the files"
+    yield from _times(launched, _seconds(started[0]) - CLOCK_S, _seconds(finished[0]) + CLOCK_S)
+
+
+def _times(launched: Launched, begin: float, end: float) -> Iterator[str]:
+    for role, record in launched.roles.items():
+        for name in record.checkpoint:
+            if not name.endswith(".manifest.json"):
+                continue
+            manifest = launched.view.json(launched.file(role, f"checkpoint/{name}"))
+            captured = manifest["capture"]["time_ms"] / 1000
+            if not begin <= captured <= end:
+                yield f"{launched.launch.name}: {name} was captured {captured - begin:.0f} s after it began"
+
+
+def _seconds(event: Event) -> float:
+    return datetime.fromisoformat(event.time).timestamp()
