@@ -47,6 +47,7 @@ class Label(StrEnum):
     TARGET_UNSUPPORTED = "target-unsupported"
     SIGNING_UNSUPPORTED = "signing-unsupported"
     DEPENDENCY_CYCLE = "dependency-cycle"
+    REFERENCE_OUTSIDE = "reference-outside"
     # admission
     CAPACITY_UNKNOWN = "capacity-unknown"
     CAPACITY_EXCEEDED = "capacity-exceeded"

@@ -9,7 +9,8 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -18,14 +19,16 @@ import uuid6
 from evidence.canonical import dumps
 from evidence.event import MAX_LINE_BYTES, EventError, parse
 from evidence.files import open_regular, write_whole
+from evidence.names import fault
 from evidence.stream import Stream, StreamError
 from orchestrator.errors import Label, Refusal, RefusedError, Where
-from orchestrator.plan.derive import Planned
+from orchestrator.plan.derive import Planned, derive
 from orchestrator.qualify.view import INDEX
 from orchestrator.spec.lane import LaneSpec
-from orchestrator.spec.read import files
+from orchestrator.spec.read import files, read_lane
 
 STREAM = "stream.jsonl"
+SPECS = "specs"
 BEGUN = "orch.lane.started"
 BEGUN_DATA = frozenset(("content_sha256", "lane", "owner", "pods", "remote_root"))
 _NEW = ".new-"
@@ -56,7 +59,7 @@ def create(folder: Path, lane: LaneSpec, planned: Planned, first: dict[str, obje
         first: data of the first event.
 
     Raises:
-        RefusedError: the folder cannot be written.
+        RefusedError: the folder cannot be written, or a copy of what was read would not stand by itself.
     """
     run_id = str(uuid6.uuid7())
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
@@ -66,7 +69,7 @@ def create(folder: Path, lane: LaneSpec, planned: Planned, first: dict[str, obje
         folder.mkdir(parents=True, exist_ok=True)
         _sweep(folder)
         hidden.mkdir()
-        _copy_specs(lane, hidden)
+        _copy_specs(lane, planned, hidden)
         plan = {
             **planned.plan.as_json(),
             "digest": planned.plan.digest,
@@ -76,6 +79,9 @@ def create(folder: Path, lane: LaneSpec, planned: Planned, first: dict[str, obje
         with Stream.create(hidden / STREAM, run_id) as stream:
             stream.append(BEGUN, lane.name, {"lane": lane.name, **first})
         hidden.rename(target)
+    except RefusedError:
+        shutil.rmtree(hidden)
+        raise
     except OSError as error:
         message = (
             f"bundles cannot be written here (got {error.strerror}, expected a folder that can be written)"
@@ -127,16 +133,39 @@ def _open(bundle: Path, run_id: str, *, resumed: bool) -> Opened:
         ) from error
 
 
-def _copy_specs(lane: LaneSpec, bundle: Path) -> None:
-    """Copies all files that were read, keeping how they refer to each other."""
-    sources = files(lane.path)
-    common = Path(os.path.commonpath([path.resolve().parent for path in sources]))
-    for source in sources:
-        target = bundle / "specs" / source.resolve().relative_to(common)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(source, target)
-    index = {"lane": lane.path.resolve().relative_to(common).as_posix()}
-    write_whole(bundle / INDEX, dumps(index))
+def _copy_specs(lane: LaneSpec, planned: Planned, bundle: Path) -> None:
+    """Copies all files that were read, as they lie towards each other, and reads the copy back.
+
+    Raises:
+        RefusedError: the copy does not stand by itself, or says something else than what was read.
+    """
+    sources = {Path(os.path.abspath(path)): path for path in files(lane.path)}  # noqa: PTH100 - links stay
+    common = Path(os.path.commonpath([path.parent for path in sources]))
+    specs = bundle / SPECS
+    copies = {str(specs / plain.relative_to(common)): source for plain, source in sources.items()}
+    for copy, source in copies.items():
+        if wrong := fault(Path(copy).relative_to(bundle).as_posix()):
+            message = f"cannot be kept in a bundle (got {wrong}, expected a plain name)"
+            raise RefusedError([Refusal(Label.FILE_UNREADABLE, message, Where(str(source)))])
+        Path(copy).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(source, copy)
+    name = Path(os.path.abspath(lane.path)).relative_to(common).as_posix()  # noqa: PTH100
+    write_whole(bundle / INDEX, dumps({"lane": name}))
+    try:
+        same = derive(read_lane(specs / name, within=specs).run).plan.digest == planned.plan.digest
+    except RefusedError as error:
+        raise RefusedError(_of_source(refusal, copies) for refusal in error.refusals) from error
+    if not same:
+        message = (
+            "the files changed while they were read (got another plan from their copy, expected the same)"
+        )
+        raise RefusedError([Refusal(Label.FILE_UNREADABLE, message, Where(str(lane.path)))])
+
+
+def _of_source(refusal: Refusal, copies: Mapping[str, Path]) -> Refusal:
+    """Gives a refusal of a copy at its place in the file that it is the copy of."""
+    path = str(copies.get(refusal.where.path, refusal.where.path))
+    return replace(refusal, where=replace(refusal.where, path=path))
 
 
 def _sweep(folder: Path) -> None:

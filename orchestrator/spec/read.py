@@ -34,9 +34,15 @@ def read_run(path: Path) -> RunSpec:
     return _read(path, Reader.run)
 
 
-def read_lane(path: Path) -> LaneSpec:
-    """Reads a lane and its run; raises RefusedError with every refusal."""
-    return _read(path, Reader.lane)
+def read_lane(path: Path, *, within: Path | None = None) -> LaneSpec:
+    """Reads a lane and its run; raises RefusedError with every refusal.
+
+    Args:
+        path: the lane's file.
+        within: a folder out of which nothing leads, whatever the files say: neither an absolute path nor
+            `..` nor a link. For files that are not the user's own.
+    """
+    return _read(path, Reader.lane, within)
 
 
 def read_device(path: Path) -> DeviceSpec:
@@ -87,8 +93,8 @@ def files(path: Path) -> tuple[Path, ...]:
     return tuple(reader.opened)
 
 
-def _read(path: Path, read: Callable[[Reader, Path], Spec | None]) -> Spec:
-    reader = Reader()
+def _read(path: Path, read: Callable[[Reader, Path], Spec | None], within: Path | None = None) -> Spec:
+    reader = Reader(within=within)
     spec = read(reader, path)
     if (refusals := reader.all()) or spec is None:
         raise RefusedError(refusals)

@@ -21,7 +21,7 @@ from orchestrator.spec.lane import LaneSpec
 from orchestrator.spec.places import visible
 from orchestrator.spec.pods import PodsSpec
 from orchestrator.spec.project import ProjectSpec
-from orchestrator.spec.references import beside, profiles
+from orchestrator.spec.references import beside, is_within, profiles
 from orchestrator.spec.run import RunSpec
 from orchestrator.spec.system import SystemSpec
 from tracker.programme import Programme
@@ -30,13 +30,20 @@ Model = TypeVar("Model", bound=BaseModel)
 Spec = TypeVar("Spec")
 KINDS = ("system/v1", "run/v1", "device/v1", "lane/v1", "pods/v1", "programme/v1")
 PROJECT = "orch.toml"
+OUTSIDE_HINT = "a bundle holds all that was read, and finds it again by paths that begin beside the file"
 
 
 @dataclass
 class Reader:
-    """Refusals by file, in the order of opening; a file that two others refer to is read once."""
+    """Refusals by file, in the order of opening; a file that two others refer to is read once.
+
+    Attributes:
+        opened: the files, and what is wrong with each.
+        within: the folder that nothing is read outside of; None for anywhere.
+    """
 
     opened: dict[Path, list[Refusal]] = field(default_factory=dict)
+    within: Path | None = None
     _documents: dict[Path, Document | None] = field(default_factory=dict)
     _specs: dict[Path, Any] = field(default_factory=dict)
 
@@ -144,7 +151,7 @@ class Reader:
             name = document.get("pairings", role, "device")
             if not isinstance(name, str):
                 continue
-            known = profiles(document.path)
+            known = profiles(document.path, content=self.within is None)
             if name in known:
                 found[name] = self.device(known[name])
             else:
@@ -193,6 +200,11 @@ class Reader:
     def _open(self, path: Path) -> Document | None:
         if path in self._documents:
             return self._documents[path]
+        if self.within is not None and not is_within(self.within, path):
+            message = f"is not read (got a file outside, expected one in {visible(str(self.within))})"
+            self._refuse(path, Refusal(Label.REFERENCE_OUTSIDE, message, Where(str(path))))
+            self._documents[path] = None
+            return None
         document, refusals = load(path)
         self._refuse(path, *refusals)
         if document is not None and not isinstance(document.value, dict):
@@ -231,6 +243,13 @@ class Reader:
         """Gives the path of a file that a document refers to; refuses at the reference if it is not there."""
         named = document.get(*key_path)
         if not isinstance(named, str) or not named:
+            return None
+        if self.within is not None and (
+            Path(named).is_absolute() or not is_within(self.within, document.path.parent / named)
+        ):
+            message = f"leads out of what is kept together (got `{visible(named)}`, expected a relative path)"
+            hint = OUTSIDE_HINT
+            self._refuse(document.path, document.at(Label.REFERENCE_OUTSIDE, message, key_path, hint=hint))
             return None
         path = beside(document.path, named)
         try:

@@ -22,9 +22,23 @@ def beside(path: Path, named: str) -> Path:
         return plain
 
 
-def profiles(path: Path) -> dict[str, Path]:
-    """Gives device profiles by name: those of the content, and those in `../devices` of the file itself."""
-    root = locate()
+def is_within(folder: Path, path: Path) -> bool:
+    """Says whether a path leads to something in a folder by its plain text: not by `..`, and by no link.
+
+    What is there, if anything is, is not opened.
+    """
+    plain, root = Path(os.path.normpath(path)), Path(os.path.normpath(folder))
+    try:
+        return plain.is_relative_to(root) and Path(os.path.realpath(plain)) == (
+            Path(os.path.realpath(root.parent)) / root.name / plain.relative_to(root)
+        )
+    except (OSError, ValueError):  # a name that no file can have
+        return False
+
+
+def profiles(path: Path, *, content: bool = True) -> dict[str, Path]:
+    """Gives device profiles by name: of the content, if wanted, and of `../devices` of the file itself."""
+    root = locate() if content else None
     folders = (*((root / "specs" / "devices",) if root else ()), beside(path, "../devices"))
     return {
         file.stem: file
