@@ -17,6 +17,7 @@ from orchestrator.build.bind import bind, split
 from orchestrator.build.binding import Binding
 from orchestrator.build.compile import TARGETS, Program, build_program, build_programs
 from orchestrator.build.elf import describe, verify
+from orchestrator.build.rebuild import differences
 from orchestrator.errors import Label, RefusedError
 from orchestrator.plan.model import Field
 
@@ -167,6 +168,24 @@ def test_changed_sources_make_another_program(program_cache, tmp_path):
         build_program(plan, plan.roles[0], X86, content, program_cache) for content in (CONTENT, changed)
     )
     assert one.sha256 != other.sha256
+
+
+def test_a_program_built_again_is_compared_with_the_one_at_hand(program_cache, tmp_path):
+    plan = role_plans.star().plan
+    pairings = [(plan.roles[0], X86), (plan.roles[2], ARM)]
+    root, worker = build_programs(plan, pairings, CONTENT, program_cache)
+    made = {"root": root.data, "worker": worker.data}
+    assert differences(plan, pairings, made, CONTENT) == ()
+    patched = worker.data[:-1] + bytes([worker.data[-1] ^ 1])
+    got = hashlib.sha256(patched).hexdigest()
+    assert differences(plan, pairings, {"worker": patched, "idle": b""}, CONTENT) == (
+        f"root: not the program that is built (got none, expected {root.sha256})",
+        f"worker: not the program that is built (got {got}, expected {worker.sha256})",
+        "idle: a program of no role that is built",
+    )
+    changed = altered_content(tmp_path, "native/rounds.c", "version == binding->target ||", "")
+    found = differences(plan, pairings, made, changed)
+    assert [text.partition(":")[0] for text in found] == ["root", "worker"]
 
 
 def test_a_target_that_we_do_not_build_for(tmp_path):
