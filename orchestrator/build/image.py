@@ -6,12 +6,14 @@ Knows pyelftools, whose errors do not leave this module; knows nothing about wha
 from __future__ import annotations
 
 import io
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from elftools.elf.elffile import ELFFile
 
-# Ours have a dozen; the counts in a hostile header go to 2^64.
-MOST_ENTRIES = 256
+# Ours have a dozen, of a few KiB; what a hostile file says of itself goes to 2^64.
+MOST_ENTRIES = 64
+MOST_BYTES = 1 << 20
+_MOST_OF_A_NAME = 64
 
 
 class UnreadableError(ValueError):
@@ -23,18 +25,25 @@ class Section:
     """A named part of the file.
 
     Attributes:
-        name: as in the section name table.
+        name: as in the section name table, as much of it as could be one of ours.
         kind: `SHT_PROGBITS`, ...
         offset: where it begins in the file.
         size: bytes.
-        data: its bytes in the file; shorter than `size` if the file ends before, empty for `SHT_NOBITS`.
     """
 
     name: str
     kind: str
     offset: int
     size: int
-    data: bytes
+    _file: bytes = field(repr=False, compare=False)
+
+    @property
+    def data(self) -> bytes:
+        """Its bytes in the file; shorter than `size` if the file ends before, empty for `SHT_NOBITS`.
+
+        Sections of a hostile file may all be the whole file, so each is cut out only where it is looked at.
+        """
+        return b"" if self.kind == "SHT_NOBITS" else self._file[self.offset : self.offset + self.size]
 
 
 @dataclass(frozen=True)
@@ -87,8 +96,10 @@ def read_image(data: bytes) -> Image:
     """The ELF file in these bytes.
 
     Raises:
-        UnreadableError: there is none.
+        UnreadableError: there is none, or it is larger than any program of ours.
     """
+    if len(data) > MOST_BYTES:
+        raise UnreadableError(f"too large (got {len(data)} bytes, expected {MOST_BYTES} at most)")
     try:
         return _image(ELFFile(io.BytesIO(data)), data)
     except UnreadableError:
@@ -130,5 +141,5 @@ def _segment(segment: object) -> Segment:
 def _section(section: object, data: bytes) -> Section:
     header = section.header  # type: ignore[attr-defined]  # pyelftools has no types
     offset, size, kind = header["sh_offset"], header["sh_size"], str(header["sh_type"])
-    held = b"" if kind == "SHT_NOBITS" else data[offset : offset + size]
-    return Section(name=section.name, kind=kind, offset=offset, size=size, data=held)  # type: ignore[attr-defined]  # pyelftools has no types
+    name = section.name[:_MOST_OF_A_NAME]  # type: ignore[attr-defined]  # pyelftools has no types
+    return Section(name=name, kind=kind, offset=offset, size=size, _file=data)

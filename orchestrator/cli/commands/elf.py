@@ -26,12 +26,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Verify each file; 1 if any has a problem."""
+    from evidence.files import read_bounded
     from orchestrator.build.elf import describe, verify
+    from orchestrator.build.image import MOST_BYTES
 
     results = []
     for path in args.files:
         try:
-            data = path.read_bytes()
+            data = read_bounded(path.resolve(), MOST_BYTES)  # a link may lead to it, a pipe not
         except OSError as error:
             said: dict[str, object] = {}
             problems = [f"cannot be read (got: {error.strerror}, expected a file)"]
