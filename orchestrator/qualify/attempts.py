@@ -6,15 +6,17 @@ Reads the journal to know; writes to it before and after everything that it does
 from __future__ import annotations
 
 import traceback
+from dataclasses import asdict, dataclass
 
 from evidence.event import Event
 from evidence.files import write_whole
-from orchestrator.errors import OrchError, RefusedError
+from orchestrator.errors import OrchError, RefusedError, UndecidedError
 from orchestrator.qualify.checks import Verdict
 from orchestrator.qualify.judge import judge_step
 from orchestrator.qualify.launcher import Launcher
-from orchestrator.qualify.session import CONTROLLER_GONE, Attempt, AttemptLostError, Session, StopLaneError
+from orchestrator.qualify.session import Attempt, AttemptLostError, Session, StopLaneError
 from orchestrator.qualify.steps import ALL, Step, not_applicable, record
+from orchestrator.remote.base import RemoteError
 
 MAX_ATTEMPTS = 3
 
@@ -35,7 +37,7 @@ def run_steps(session: Session) -> str:
         try:
             crashed = _step(session, step) or crashed
         except StopLaneError as stop:
-            _failed(session, step, str(stop), Verdict.UNKNOWN, final=True)
+            _failed(session, step, _Failure(str(stop), final=True))
             session.emit("lane.stopped", session.view.lane.name, {"reason": str(stop)})
             session.observer.note(str(stop))
             session.limits.deadline = None
@@ -67,43 +69,54 @@ def _attempt(session: Session, step: Step, attempt: Attempt) -> str:
             session.limits.check()
         step.act(launcher)
     except AttemptLostError as lost:
-        launcher.abandon(str(lost))
-        _failed(session, step, str(lost), Verdict.UNKNOWN, final=False)
+        _abandon(launcher, str(lost))
+        _failed(session, step, _Failure(str(lost), counts=lost.counts))
     except StopLaneError as stop:
-        launcher.abandon(str(stop))
+        _abandon(launcher, str(stop))
         raise
+    except RemoteError as error:
+        _abandon(launcher, str(error))
+        _failed(session, step, _Failure(str(error), counts=False))
+        way_out = f"`orch run --resume {session.bundle}` goes on when that is mended"
+        raise UndecidedError(f"{error}; {way_out}") from error
     except OrchError as error:
-        launcher.abandon(str(error))
+        _abandon(launcher, str(error))
         if session.limits.stop_requested:  # Ctrl-C reaches the compiler too: its complaint is ours
             raise StopLaneError(session.limits.stop_requested) from error
         # what is refused is a failure of the step; what cannot be said leaves it undecided
         verdict = Verdict.FAIL if isinstance(error, RefusedError) else Verdict.UNKNOWN
-        _failed(session, step, str(error), verdict, final=True)
+        _failed(session, step, _Failure(str(error), verdict, final=True))
     except OSError:
         raise  # the bundle itself cannot be written: nothing can be journalled, and roles have deadlines
     except Exception as error:  # noqa: BLE001  # a step that crashed is unknown, and what it left is kept
-        launcher.abandon(f"crashed: {type(error).__name__}")
+        reason = f"crashed: {type(error).__name__}: {error}"
+        _abandon(launcher, reason)
         log = attempt.folder / "crash.txt"
         write_whole(log, traceback.format_exc().encode())
-        _failed(session, step, f"crashed: {type(error).__name__}: {error}", Verdict.UNKNOWN, final=True)
+        _failed(session, step, _Failure(reason, final=True))
         return session.relative(log)
     else:
         session.emit("step.finished", step.NAME, {"step": step.NAME, "attempt": attempt.number})
     return ""
 
 
-def _begin_attempt(session: Session, step: Step) -> int | None:
-    """Number of the attempt to go on with or to begin; None if the step has failed for good.
+def _abandon(launcher: Launcher, reason: str) -> None:
+    """Ends what the attempt left running; a node that refuses even that has its roles' own deadlines."""
+    try:
+        launcher.abandon(reason)
+    except RemoteError as error:
+        launcher.session.observer.note(str(error))
 
-    An attempt that was lost with its controller is no fault of the step's and is not counted.
-    """
+
+def _begin_attempt(session: Session, step: Step) -> int | None:
+    """Number of the attempt to go on with or to begin; None if the step has failed for good."""
     number, failed, counted = 0, None, 0
     for event in _about(session, step):
         if event.type == "orch.step.started":
             number, failed = event.data["attempt"], None
         elif event.type == "orch.attempt.failed":
             failed = event.data
-            counted += not failed["reason"].startswith(CONTROLLER_GONE)
+            counted += failed["counts"]
     if number and failed is None:
         return int(number)
     if counted >= MAX_ATTEMPTS or (failed is not None and failed["final"]):
@@ -112,16 +125,20 @@ def _begin_attempt(session: Session, step: Step) -> int | None:
     return int(number) + 1
 
 
-def _failed(session: Session, step: Step, reason: str, verdict: Verdict, *, final: bool) -> None:
+@dataclass(frozen=True)
+class _Failure:
+    """Why an attempt failed; `final` ends the step, and only what `counts` is one of its tries."""
+
+    reason: str
+    verdict: Verdict = Verdict.UNKNOWN
+    final: bool = False
+    counts: bool = True
+
+
+def _failed(session: Session, step: Step, failure: _Failure) -> None:
     started = [event for event in _about(session, step) if event.type == "orch.step.started"]
-    data = {
-        "step": step.NAME,
-        "attempt": started[-1].data["attempt"] if started else 0,
-        "reason": reason,
-        "verdict": str(verdict),
-        "final": final,
-    }
-    session.emit("attempt.failed", step.NAME, data)
+    attempt = started[-1].data["attempt"] if started else 0
+    session.emit("attempt.failed", step.NAME, {"step": step.NAME, "attempt": attempt, **asdict(failure)})
 
 
 def _about(session: Session, step: Step) -> tuple[Event, ...]:

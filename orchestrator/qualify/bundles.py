@@ -83,6 +83,7 @@ def create(folder: Path, lane: LaneSpec, planned: Planned, first: dict[str, obje
         shutil.rmtree(hidden)
         raise
     except OSError as error:
+        shutil.rmtree(hidden, ignore_errors=True)
         message = (
             f"bundles cannot be written here (got {error.strerror}, expected a folder that can be written)"
         )

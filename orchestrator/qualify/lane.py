@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 from types import FrameType
 
-from evidence.bundle import seal
+from evidence.bundle import SealError, seal
 from evidence.canonical import loads
 from evidence.digest import sha256_file
 from evidence.listing import QUALIFICATION
@@ -28,7 +28,7 @@ from orchestrator.qualify.attempts import run_steps
 from orchestrator.qualify.checks import STEPS, StepOutcome, Verdict, worst
 from orchestrator.qualify.judge import grade_of, judge_steps, qualification
 from orchestrator.qualify.session import Guarded, Limits, Observer, Session
-from orchestrator.qualify.steps import build, preflight
+from orchestrator.qualify.steps import build, preflight, record
 from orchestrator.qualify.view import View
 from orchestrator.remote.local import Local
 from orchestrator.remote.root import own_root
@@ -110,16 +110,19 @@ def run_lane(options: RunOptions, observer: Observer) -> Outcome:
 
     Raises:
         RefusedError: the lane, its plan or the bundle is refused; nothing was begun.
-        UndecidedError: the bundle cannot be written any more; the run can be resumed.
+        UndecidedError: the bundle or a node's folder cannot be written; the run can be resumed.
     """
-    opened = _open(options)
+    try:
+        opened = _open(options)
+    except OSError as error:
+        place = options.resume or options.bundles
+        raise UndecidedError(f"{place}: cannot be opened: {error.strerror or error}") from error
     try:
         return _run(options, Guarded(observer), opened)
-    except OSError as error:
+    except (OSError, SealError) as error:
         way_out = f"`orch run --resume {opened.folder}` can, when that is mended"
-        raise UndecidedError(
-            f"{opened.folder}: cannot go on: {error.strerror or error}; {way_out}"
-        ) from error
+        cause = error.strerror if isinstance(error, OSError) else error
+        raise UndecidedError(f"{opened.folder}: cannot go on: {cause or error}; {way_out}") from error
     finally:
         opened.close()
 
@@ -135,6 +138,9 @@ def _run(options: RunOptions, observer: Observer, opened: bundles.Opened) -> Out
     tracking.begin(options.tracker_url, session)
     for event in opened.stream.events if not opened.resumed else ():
         observer.event(event)
+    if not opened.stream.sealed and view.attempt(record.NAME) is None:
+        for node in session.nodes.values():
+            node.make_root(session.root, session.owner)
     with _signals(session):
         crashed = "" if opened.stream.sealed else run_steps(session)
         return _finish(options, session, view, crashed)
@@ -163,16 +169,28 @@ def _open(options: RunOptions) -> bundles.Opened:
         "content_sha256": options.content.digest,
         "owner": options.owner,
         "pods": options.pods,
-        "remote_root": str(own_root()),
+        "remote_root": _remote_root(),
     }
     return bundles.create(options.bundles, lane, derive(lane.run), first)
+
+
+def _remote_root() -> str:
+    """The folder for this user's runs on this machine, as the journal has it."""
+    try:
+        root = str(own_root())
+        root.encode()
+    except (OSError, UnicodeEncodeError) as error:
+        message = f"there is no temporary folder to run in (got {error}, expected one; TMPDIR names it)"
+        raise RefusedError([Refusal(Label.REMOTE_ROOT, message, Where("TMPDIR"))]) from error
+    return root
 
 
 def _session(options: RunOptions, observer: Observer, opened: bundles.Opened, view: View) -> Session:
     begun = opened.stream.events[0]
     lane = view.lane
     duration = lane.limits.duration_s
-    elapsed = (datetime.now(UTC) - datetime.fromisoformat(begun.time)).total_seconds()
+    # a clock that was set back does not lengthen the limit
+    elapsed = max(0.0, (datetime.now(UTC) - datetime.fromisoformat(begun.time)).total_seconds())
     session = Session(
         bundle=opened.folder,
         view=view,

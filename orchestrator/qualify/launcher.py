@@ -20,7 +20,7 @@ from orchestrator.errors import Label
 from orchestrator.oracle.reference import from_bits
 from orchestrator.qualify.compose import Wanted, compose
 from orchestrator.qualify.launch import FROM_PLAN, Launch, RoleRecord, Start, parse_progress, read_role
-from orchestrator.qualify.session import CONTROLLER_GONE, Attempt, AttemptLostError, Session
+from orchestrator.qualify.session import Attempt, AttemptLostError, Session
 from orchestrator.remote.base import Job, JobState, RemoteError
 
 POLL_S = 0.004
@@ -195,9 +195,9 @@ class Launcher:
         states = self._inspect(launch)
         gone = [role for role, state in states.items() if state.status in ("absent", "lost")]
         if gone:
-            raise AttemptLostError(
-                f"{CONTROLLER_GONE}, and so {'is' if len(gone) == 1 else 'are'} {', '.join(gone)}"
-            )
+            verb = "is" if len(gone) == 1 else "are"
+            reason = f"the controller was gone, and so {verb} {', '.join(gone)}"
+            raise AttemptLostError(reason, counts=False)
         pids = {role: str(state.pid) for role, state in states.items()}
         self.session.emit("launch.reattached", self.attempt.step, self._about(launch.name, pids=pids))
 

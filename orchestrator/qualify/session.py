@@ -19,12 +19,19 @@ from orchestrator.errors import Label
 from orchestrator.qualify.view import View
 from orchestrator.remote.base import Remote, RemoteError
 
-CONTROLLER_GONE = "the controller was gone"
 LISTEN_PORTS = range(20000, 32768)
 
 
 class AttemptLostError(Exception):
-    """This attempt cannot go on (its roles are gone, a port was taken): the step begins anew."""
+    """This attempt cannot go on (its roles are gone, a port was taken): the step begins anew.
+
+    Attributes:
+        counts: whether this is one of the few tries that a step has; not if the controller was to blame.
+    """
+
+    def __init__(self, reason: str, *, counts: bool = True) -> None:
+        super().__init__(reason)
+        self.counts = counts
 
 
 class StopLaneError(Exception):

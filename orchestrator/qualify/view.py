@@ -44,7 +44,10 @@ class View:
     @cached_property
     def lane(self) -> LaneSpec:
         """The lane as declared, from the bundle's copy."""
-        return read_lane(self.bundle / "specs" / loads((self.bundle / INDEX).read_bytes())["lane"])
+        name = str(self.json(INDEX)["lane"])
+        if fault(name) is not None:
+            raise ValueError(f"{INDEX} names no lane of the bundle (got {name!r})")
+        return read_lane(self.bundle / "specs" / name, within=self.bundle / "specs")
 
     @cached_property
     def planned(self) -> Planned:

@@ -21,6 +21,8 @@ from orchestrator.spec.system import Title
 from orchestrator.spec.units import Amount, Milliseconds, Money
 
 STEPS = ("preflight", "build", "refusals", "uninterrupted", "split", "host-shadow", "evaluate", "record")
+INDISPENSABLE = ("preflight", "build", "record")
+OMITTABLE = tuple(step for step in STEPS if step not in INDISPENSABLE)
 MAX_UPDATES = 1 << 31
 
 Gate = Annotated[
@@ -107,6 +109,14 @@ def meaning(document: Document) -> tuple[Refusal, ...]:
             message = f"there is no such step (got `{visible(step)}`, expected {one_of(STEPS)})"
             hint = suggest(step, STEPS)
             refusals.append(document.at(Label.NAME_UNKNOWN, message, ("omit", step), on_key=True, hint=hint))
+        elif step in INDISPENSABLE:
+            message = f"{step} cannot be left out (got it, expected {one_of(OMITTABLE)})"
+            refusals.append(document.at(Label.VALUE_CHOICE, message, ("omit", step), on_key=True))
+    if isinstance(omit, dict) and "split" in omit and "evaluate" not in omit:
+        message = (
+            "evaluate needs the checkpoint of split (got split left out alone, expected both or neither)"
+        )
+        refusals.append(document.at(Label.VALUE_CHOICE, message, ("omit", "split"), on_key=True))
     return tuple(refusals)
 
 

@@ -45,7 +45,7 @@ def act(launcher: Launcher) -> None:
         facts = node.facts()
         nodes[name] = {
             **_facts_json(facts),
-            "probe_exit": _probe(node, session.root, session.owner),
+            "probe_exit": _probe(node, session.root),
             "emulators": _emulators(node),
         }
     launcher.attempt.folder.mkdir(parents=True, exist_ok=True)
@@ -63,9 +63,8 @@ def _facts_json(facts: NodeFacts) -> dict[str, Any]:
     return known
 
 
-def _probe(node: Remote, root: PurePosixPath, owner: str) -> int | None:
+def _probe(node: Remote, root: PurePosixPath) -> int | None:
     """Whether a program can be executed in our own folder: on a noexec file system it cannot."""
-    node.make_root(root, owner)
     node.put(_PROBE, root / ".probe", executable=True)
     return node.run([str(root / ".probe")], deadline_s=_DEADLINE_S).exit
 

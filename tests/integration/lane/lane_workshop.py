@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+ROOT = Path(__file__).resolve().parents[3]
 ORCH = (sys.executable, "-c", "import sys; from orchestrator.cli.main import main; sys.exit(main())")
 
 
@@ -47,6 +49,20 @@ class Workshop:
         done = self.orch("run", *arguments, "--json")
         assert done.stdout, done.stderr
         return done.returncode, json.loads(done.stdout)
+
+    def lane(self, name: str, **lines: str) -> str:
+        """A shipped lane with some of its lines replaced, beside a copy of the specs that it names."""
+        if not (self.folder / "specs").exists():
+            shutil.copytree(ROOT / "specs", self.folder / "specs")
+            (self.folder / "lanes").mkdir()
+        kept = [
+            line
+            for line in (ROOT / "lanes" / f"{name}.yaml").read_text().splitlines()
+            if line.partition(":")[0] not in lines
+        ]
+        changed = [f"{key}: {value}" for key, value in lines.items()]
+        (self.folder / "lanes" / "changed.yaml").write_text("\n".join([*kept, *changed]) + "\n")
+        return "lanes/changed.yaml"
 
     def bundles(self) -> list[Path]:
         return sorted(

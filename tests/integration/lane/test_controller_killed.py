@@ -87,12 +87,8 @@ def test_a_lane_killed_again_and_again_completes(workshop: Workshop, seed: int):
 
 def test_roles_that_still_run_are_taken_up_again(workshop: Workshop):
     """The controller dies in a launch that takes seconds: the same processes finish the step."""
-    long_lane = workshop.folder / "lane.yaml"
-    root = Path(__file__).resolve().parents[3]
-    text = (root / "lanes" / "samples.yaml").read_text().replace("../specs", str(root / "specs"))
-    text = text.replace("updates: 5", "updates: 60000").replace("split: 3", "split: 30000")
-    long_lane.write_text(text)
-    controller = workshop.start("run", "lane.yaml", "--db", "tracker.sqlite3")
+    long_lane = workshop.lane("samples", updates="60000", split="30000")
+    controller = workshop.start("run", long_lane, "--db", "tracker.sqlite3")
 
     def started() -> list[dict[str, object]]:
         bundles = workshop.bundles()

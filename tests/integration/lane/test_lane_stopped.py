@@ -15,16 +15,11 @@ from lane_workshop import ORCH, Workshop, events
 from evidence.verify import verify
 from orchestrator.qualify.judge import judge_bundle
 
-ROOT = Path(__file__).resolve().parents[3]
 
-
-def endless(workshop: Workshop, *, limits: str = "limits: {duration: 20m}") -> str:
+def endless(workshop: Workshop, *, duration: str = "20m") -> str:
     """A samples lane that would go on for minutes."""
-    text = (ROOT / "lanes" / "samples.yaml").read_text().replace("../specs", str(ROOT / "specs"))
-    text = text.replace("updates: 5", "updates: 9000000").replace("split: 3", "split: 3000000")
-    lines = [line for line in text.splitlines() if not line.startswith("limits:")]
-    (workshop.folder / "lane.yaml").write_text("\n".join([*lines, limits]) + "\n")
-    return "lane.yaml"
+    limits = f"{{duration: {duration}}}"
+    return workshop.lane("samples", updates="9000000", split="3000000", limits=limits)
 
 
 def wait_for(workshop: Workshop, launch: str) -> Path:
@@ -84,9 +79,7 @@ def test_two_interrupts_leave_at_once_and_the_run_can_be_taken_up(workshop: Work
 
 def test_the_duration_limit_stops_the_lane_by_its_label(workshop: Workshop):
     begun = time.monotonic()
-    done = workshop.orch(
-        "run", endless(workshop, limits="limits: {duration: 6s}"), "--json", "--db", "t.sqlite3"
-    )
+    done = workshop.orch("run", endless(workshop, duration="6s"), "--json", "--db", "t.sqlite3")
     assert done.returncode == 4
     assert time.monotonic() - begun < 6 + 4
     result = json.loads(done.stdout)

@@ -13,17 +13,11 @@ from lane_workshop import Workshop, events
 
 from evidence.verify import verify
 
-ROOT = Path(__file__).resolve().parents[3]
-
 
 def lane(workshop: Workshop) -> str:
     """A diabetes lane of many updates and short deadlines."""
-    text = (ROOT / "lanes" / "diabetes.yaml").read_text().replace("../specs", str(ROOT / "specs"))
-    text = text.replace("updates: 60", "updates: 400000").replace("split: 36", "split: 200000")
-    lines = [line for line in text.splitlines() if not line.startswith("deadlines:")]
-    lines.append("deadlines: {connect: 3s, round: 1s, run: 2m}")
-    (workshop.folder / "lane.yaml").write_text("\n".join(lines) + "\n")
-    return "lane.yaml"
+    deadlines = "{connect: 3s, round: 1s, run: 2m}"
+    return workshop.lane("diabetes", updates="400000", split="200000", deadlines=deadlines)
 
 
 def pid_of(workshop: Workshop, role: str) -> int:
