@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import signal
 import struct
 from dataclasses import replace
@@ -167,6 +168,18 @@ def test_a_frame_that_does_not_come_or_not_whole(pair, what, part):
         assert hung_up(peer)
     assert pair.labels() == {role: "round-deadline"}
     assert pair.committed() == []
+
+
+@pytest.mark.parametrize(("meet", "role"), [(as_worker, "coordinator"), (as_coordinator, "worker")])
+def test_a_role_sleeps_while_it_waits(pair, meet, role):
+    """It looks a few times and not until its deadline, which is at least 700 ms away."""
+    with meet(pair) as peer:
+        process = pair.processes[role]
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        assert hung_up(peer)
+    assert pair.labels() == {role: "round-deadline"}
+    assert used.ru_utime + used.ru_stime < 0.2
 
 
 @pytest.mark.parametrize("what", SILENCES)
