@@ -17,11 +17,12 @@ from orchestrator.errors import Label, Refusal, RefusedError, Where
 from orchestrator.spec.document import decode, read_bytes
 from orchestrator.spec.places import visible
 
-MAX_BYTES = 256 << 20
+MAX_BYTES = 32 << 20
 MAX_WIDTH = 1 << 20
 MAX_REFUSALS = 20  # a file of the wrong kind is wrong in every line; the first few say all
 _NUMBER = re.compile(r"[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?\Z")
-_EMPTY_LINE = [(1, "")]
+_PLAIN = re.compile(r"[-+.,0-9eE \n]*")
+_BLOCK = 1 << 16  # characters that are read at once, as far as nothing in them is strange
 _LETTER = re.compile(r"[A-Za-z_]")
 
 
@@ -68,13 +69,17 @@ def read_samples(path: Path, width: int, header: tuple[str, ...] = ()) -> Sample
     if text is None:
         raise RefusedError([refusal] if refusal else [])
     reading = _Reading(path, width)
-    for number, cells in _rows(text):
-        if number == 1 and _is_header(cells):
-            _check_header(reading, cells, header)
-        else:
-            _row(reading, number, cells)
-        if len(reading.refusals) >= MAX_REFUSALS:
-            break
+    line = 1
+    for lines in _blocks(text):
+        if line == 1 and _is_header(lines[0]):
+            _check_header(reading, lines.pop(0), header)
+            line += 1
+        if not _take(reading, lines):
+            for number, row in enumerate(lines, start=line):
+                _row(reading, number, row)
+                if len(reading.refusals) >= MAX_REFUSALS:
+                    raise RefusedError(reading.refusals[:MAX_REFUSALS])
+        line += len(lines)
     if not reading.rows and not reading.refusals:
         reading.refuse(Label.DATA_SHAPE, "holds no samples (got 0 rows, expected at least 1)")
     if reading.refusals:
@@ -82,50 +87,76 @@ def read_samples(path: Path, width: int, header: tuple[str, ...] = ()) -> Sample
     return Samples(reading.rows, width, reading.words)
 
 
-def _rows(text: str) -> Iterator[tuple[int, list[tuple[int, str]]]]:
-    """Yields line number and cells, each with its column."""
-    lines = text.split("\n")
-    if lines[-1] == "":
-        lines.pop()
-    for number, line in enumerate(lines, start=1):
-        column = 1
-        cells = []
-        for cell in line.removesuffix("\r").split(","):
-            stripped = cell.strip(" ")
-            cells.append((column + len(cell) - len(cell.lstrip(" ")) if stripped else column, stripped))
-            column += len(cell) + 1
-        yield number, cells
+def _blocks(text: str) -> Iterator[list[str]]:
+    """Yields the lines, many at a time, without their ends."""
+    start = 0
+    while start < len(text):
+        end = text.find("\n", start + _BLOCK) + 1 or len(text)
+        yield text[start:end].replace("\r\n", "\n").removesuffix("\n").split("\n")
+        start = end
 
 
-def _is_header(cells: list[tuple[int, str]]) -> bool:
-    return all(_LETTER.match(cell) and cell.lower() not in ("nan", "inf", "infinity") for _, cell in cells)
+def _take(reading: _Reading, lines: list[str]) -> bool:
+    """Takes the words of lines that are right in every way; takes none, and says so, if one line is not.
+
+    Of the characters that are let through, `float` reads what a sample word is and nothing else.
+    """
+    text = "\n".join(lines)
+    if not _PLAIN.fullmatch(text) or any(line.count(",") != reading.width - 1 for line in lines):
+        return False
+    try:
+        words = array("d", map(float, text.replace("\n", ",").split(",") if lines else ()))
+    except ValueError:
+        return False
+    if not all(map(math.isfinite, words)):
+        return False
+    reading.words.extend(words)
+    reading.rows += len(lines)
+    return True
 
 
-def _check_header(reading: _Reading, cells: list[tuple[int, str]], header: tuple[str, ...]) -> None:
-    names = tuple(cell for _, cell in cells)
-    if len(names) != reading.width:
-        message = f"the header has the wrong width (got {len(names)} columns, expected {reading.width})"
+def _cells(line: str, most: int) -> Iterator[tuple[int, str]]:
+    """Yields the first cells of a line, each with its column."""
+    column = 1
+    for cell in line.removesuffix("\r").split(",", most)[:most]:
+        stripped = cell.strip(" ")
+        yield column + len(cell) - len(cell.lstrip(" ")) if stripped else column, stripped
+        column += len(cell) + 1
+
+
+def _is_header(line: str) -> bool:
+    names = (cell for _, cell in _cells(line, MAX_WIDTH))
+    return all(_LETTER.match(name) and name.lower() not in ("nan", "inf", "infinity") for name in names)
+
+
+def _check_header(reading: _Reading, line: str, header: tuple[str, ...]) -> None:
+    columns = line.count(",") + 1
+    if columns != reading.width:
+        message = f"the header has the wrong width (got {columns} columns, expected {reading.width})"
         reading.refuse(Label.DATA_SHAPE, message, 1, 1)
         return
-    for (column, name), expected in zip(cells, header, strict=False):
+    for (column, name), expected in zip(_cells(line, columns), header, strict=False):
         if name != expected:
             message = f"the header names another column (got {visible(name)}, expected {expected})"
             reading.refuse(Label.DATA_FORMAT, message, 1, column)
             return
 
 
-def _row(reading: _Reading, line: int, cells: list[tuple[int, str]]) -> None:
+def _row(reading: _Reading, number: int, line: str) -> None:
     reading.rows += 1
-    if len(cells) != reading.width:
-        got = f"{len(cells)} columns" if cells != _EMPTY_LINE else "an empty line"
+    columns = line.count(",") + 1
+    is_empty = line.strip(" \r") == ""
+    if is_empty or columns != reading.width:
+        got = "an empty line" if is_empty else f"{columns} columns"
         message = f"a row has the wrong width (got {got}, expected {reading.width})"
-        reading.refuse(Label.DATA_SHAPE, message, line, 1)
-    for column, cell in cells if cells != _EMPTY_LINE else ():
+        reading.refuse(Label.DATA_SHAPE, message, number, 1)
+    for column, cell in () if is_empty else _cells(line, reading.width):
         value = float(cell) if _NUMBER.match(cell) else math.nan
         if math.isfinite(value):
             reading.words.append(value)
-        else:
-            got = f"`{visible(cell)}`" if cell else "nothing"
-            reading.refuse(
-                Label.DATA_FORMAT, f"is no sample word (got {got}, expected a finite number)", line, column
-            )
+            continue
+        got = f"`{visible(cell)}`" if cell else "nothing"
+        message = f"is no sample word (got {got}, expected a finite number)"
+        reading.refuse(Label.DATA_FORMAT, message, number, column)
+        if len(reading.refusals) >= MAX_REFUSALS:
+            return

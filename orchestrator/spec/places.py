@@ -77,6 +77,7 @@ def dotted(key_path: Sequence[str | int]) -> str:
 
 def visible(text: str, limit: int = 60) -> str:
     """Gives a text as it can be shown: one line, look-alike and control characters escaped, not too long."""
+    text = text[: limit + 1]  # no character becomes fewer
     escaped = text.encode("ascii", "backslashreplace").decode("ascii")
     escaped = "".join(
         character if character.isprintable() else repr(character)[1:-1] for character in escaped
