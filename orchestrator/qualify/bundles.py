@@ -30,7 +30,7 @@ from orchestrator.spec.read import files, read_lane
 STREAM = "stream.jsonl"
 SPECS = "specs"
 BEGUN = "orch.lane.started"
-BEGUN_DATA = frozenset(("content_sha256", "lane", "owner", "pods", "remote_root"))
+BEGUN_DATA = frozenset(("content_sha256", "keep", "lane", "owner", "pods", "remote_root"))
 _NEW = ".new-"
 
 

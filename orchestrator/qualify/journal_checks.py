@@ -40,7 +40,7 @@ def journal(view: View, step: str) -> Check:
 
 def whole_run(view: View) -> Check:
     """No process is counted twice, and the lane is the one that was begun."""
-    fine = "a process of its own for every role of every launch"
+    fine = "a process of its own for every role of every launch, and its own publications"
     events, problems = view.events(), []
     started = [event for event in events if event.type == "orch.job.started"]
     processes = Counter(
@@ -49,9 +49,34 @@ def whole_run(view: View) -> Check:
     problems += [
         f"process {pid} stands for several roles" for (pid, *_), count in processes.items() if count > 1
     ]
+    problems += _stops(events)
+    problems += _copies(view)
     if events[0].type != "orch.lane.started" or events[0].data.get("lane") != view.lane.name:
         problems.append("another lane was begun")
     return equal("whole-run", (STREAM,), fine, "; ".join(problems) or fine)
+
+
+def _stops(events: tuple[Event, ...]) -> Iterator[str]:
+    """A stop that ended no step: an honest one is the reason of the step that it ended."""
+    ended = {
+        event.data["reason"]
+        for event in events
+        if event.type == "orch.attempt.failed" and event.data["final"]
+    }
+    for event in events:
+        if event.type == "orch.lane.stopped" and event.data["reason"] not in ended:
+            yield f"the lane was stopped ({event.data['reason']}), and no step with it"
+
+
+def _copies(view: View) -> Iterator[str]:
+    """One publication in two launches: a manifest bears its own time, so no two are the same."""
+    seen: dict[str, str] = {}
+    root = view.roles[0]
+    for path in sorted(view.bundle.glob(f"steps/*/*/*/{root}/checkpoint/*.manifest.json")):
+        name = path.relative_to(view.bundle).as_posix()
+        first = seen.setdefault(view.digest(name), name)
+        if first != name:
+            yield f"{name} is {first}"
 
 
 def _attempt(view: View, step: str) -> Iterator[str]:

@@ -50,7 +50,7 @@ class RunOptions:
         resume: a bundle to go on with.
         tracker_url: of the tracker's database; None records nothing.
         owner: who owns what is put on nodes.
-        keep: whether the run's folder stays on the nodes.
+        keep: whether the run's folder stays on the nodes; a resumed run does as it was told when it began.
         cache: for compiled programs; None keeps nothing between runs.
     """
 
@@ -167,6 +167,7 @@ def _open(options: RunOptions) -> bundles.Opened:
     lane = read_lane(options.lane)
     first: dict[str, object] = {
         "content_sha256": options.content.digest,
+        "keep": options.keep,
         "owner": options.owner,
         "pods": options.pods,
         "remote_root": _remote_root(),
@@ -203,7 +204,7 @@ def _session(options: RunOptions, observer: Observer, opened: bundles.Opened, vi
         root=PurePosixPath(begun.data["remote_root"]) / opened.stream.source,
         owner=begun.data["owner"],
         limits=Limits(None if duration is None else time.monotonic() + duration - elapsed, duration),
-        keep=options.keep,
+        keep=begun.data["keep"],
     )
     preflight.load(session)
     build.load(session)

@@ -89,7 +89,7 @@ def _faults(data: bytes | None, planned: Planned, role: str, recorded: object) -
     if data is None:
         return "nothing"
     target = planned.targets[role]
-    problems = [str(problem) for problem in verify(data, target=target, plan=planned.plan.digest)]
+    problems = [str(problem) for problem in verify(data, target=target, plan=planned.plan.digest, role=role)]
     if recorded != _entry(Program(role, target, data)):
         problems.append(f"it is not the program that the build recorded (expected {recorded})")
     return "; ".join(problems)

@@ -50,8 +50,9 @@ def judge(view: View) -> tuple[Check, ...]:
         checks.append(
             equal(f"{name}-processes", (file,), "none", ", ".join(map(str, node["processes"])) or "none")
         )
+        expected = "kept by request" if view.events()[0].data["keep"] else "0 files"
         got = "kept by request" if node["kept"] else f"{node['files']} files"
-        checks.append(equal(f"{name}-folder", (file,), got if node["kept"] else "0 files", got))
+        checks.append(equal(f"{name}-folder", (file, "stream.jsonl"), expected, got))
     launches = {"orch.launch.started": [], "orch.launch.finished": []}  # type: dict[str, list[tuple[object, ...]]]
     for event in view.events():
         if event.type in launches:
