@@ -122,7 +122,11 @@ class Remote(Protocol):
         ...
 
     def put(self, data: bytes, path: PurePosixPath, *, executable: bool = False) -> str:
-        """Writes a file (temporary name, then rename); returns the SHA-256 of what lies there now."""
+        """Writes a file (temporary name, then rename); returns the SHA-256 of what lies there now.
+
+        Refuses a path that does not truly lie under a folder that bears our owner's mark: a root that was
+        removed is not made anew by the way.
+        """
         ...
 
     def get(self, path: PurePosixPath) -> bytes | None:
@@ -138,7 +142,11 @@ class Remote(Protocol):
         ...
 
     def start(self, job: Job) -> None:
-        """Starts a job, once: a second call for the same folder changes nothing."""
+        """Starts a job, once: a second call for the same folder changes nothing.
+
+        When it returns, the job has begun or ended: `absent` from then on means that its folder is gone.
+        Refuses a folder where `put` would.
+        """
         ...
 
     def prevent(self, job: Job) -> None:
@@ -146,11 +154,22 @@ class Remote(Protocol):
         ...
 
     def inspect(self, job: Job) -> JobState:
-        """Where the job stands now."""
+        """Where the job stands now.
+
+        A program that is gone under a runner that somebody stopped is `lost`: no exit code is coming.
+        """
         ...
 
     def signal(self, job: Job, number: int) -> None:
         """Sends a signal to the job's own process group, if it is still the process that was started."""
+        ...
+
+    def end(self, folder: PurePosixPath) -> None:
+        """Sends KILL to what works under a folder, runners too, until nothing is left or 2 s are over.
+
+        Whoever has a terminal is a person who looks on, and is left alone: no job has one. Refuses a folder
+        that is there and that `remove` would refuse.
+        """
         ...
 
     def processes_under(self, folder: PurePosixPath) -> tuple[int, ...]:

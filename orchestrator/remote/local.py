@@ -27,6 +27,8 @@ from orchestrator.remote.base import Completed, Job, JobState, NodeFacts, Remote
 RUNNER = Path(__file__).with_name("runner.sh")
 
 _LOOK_S = 0.001
+_START_S = 10.0
+_END_S = 2.0
 _NO_FILES = [(os.POSIX_SPAWN_OPEN, descriptor, os.devnull, os.O_RDWR, 0) for descriptor in (0, 1, 2)]
 _IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
 
@@ -99,6 +101,7 @@ class Local:
         target = Path(path)
         temporary = target.with_name(target.name + ".part")
         with self._refusals(f"write {path}"):
+            self._demand_mark(target, "nothing is written")
             target.parent.mkdir(parents=True, exist_ok=True)
             try:
                 with open_new(temporary, 0o700 if executable else 0o600) as file:
@@ -144,8 +147,10 @@ class Local:
 
     def start(self, job: Job) -> None:
         """Starts the job under the runner, in a session of its own, and waits until it has its folder."""
+        made = Path(job.folder) / "job"
         argv = [*_runner(job), str(job.deadline_s), str(job.grace_s), *job.argv]
         with self._refusals(f"start in {job.folder}"):
+            self._demand_mark(Path(job.folder), "nothing is started")
             Path(job.folder).mkdir(parents=True, exist_ok=True)
             self._runners.add(
                 runner := os.posix_spawnp(
@@ -157,15 +162,27 @@ class Local:
                     setsigdef=_IGNORED_BY_PYTHON,
                 )
             )
-            while not (Path(job.folder) / "job").exists():
+            limit = time.monotonic() + _START_S
+            while not made.exists():
                 self._reap()
-                if runner not in self._runners:
+                if runner in self._runners and time.monotonic() < limit:
+                    time.sleep(_LOOK_S)
+                elif not made.exists():  # it may have made it and ended between the two looks
+                    self._give_up(runner)
                     raise RemoteError(f"{self.name}: cannot start in {job.folder}: the runner made no folder")
-                time.sleep(_LOOK_S)
+
+    def _give_up(self, runner: int) -> None:
+        """Ends a runner that we started, with all that it started before it had its folder."""
+        if runner in self._runners:
+            os.killpg(runner, signal.SIGKILL)
+            os.waitpid(runner, 0)
+            self._runners.discard(runner)
 
     def prevent(self, job: Job) -> None:
-        """Makes the folder that the runner would have to make."""
+        """Makes the folder that the runner would have to make. Where there is no root, nothing can start."""
         with self._refusals(f"hold back {job.folder}"):
+            if not _is_marked(Path(job.folder)):
+                return
             (Path(job.folder) / "job").mkdir(parents=True, exist_ok=True)
 
     def inspect(self, job: Job) -> JobState:
@@ -175,7 +192,12 @@ class Local:
             if (state := self._exited(folder)) is not None:
                 return state
             identity = self._identity(folder)
-            alive = (identity is not None and identity.alive) or self._runner_alive(job)
+            if identity is not None and identity.alive:
+                alive = True
+            else:
+                watching = self._runner_of(job)
+                # a runner that somebody stopped says nothing more of a program that is gone
+                alive = watching is not None and (identity is None or not proc.is_stopped(watching))
             # it may have ended between the two looks
             if (state := self._exited(folder)) is not None:
                 return state
@@ -200,8 +222,8 @@ class Local:
             raise RemoteError(f"{self.name}: {folder}/pid names no process (got {text!r})")
         return _Identity(int(words[0]), int(words[1]), words[2])
 
-    def _runner_alive(self, job: Job) -> bool:
-        """Whether the shell that watches this job still runs, at the head of its own process group.
+    def _runner_of(self, job: Job) -> int | None:
+        """The shell that watches this job, at the head of its own process group; None if it is gone.
 
         Its watchdog bears the same command line, and may outlive a runner that was killed.
         """
@@ -210,8 +232,8 @@ class Local:
         for pid in proc.pids():
             with suppress(ProcessLookupError):
                 if proc.cmdline(pid)[: len(wanted)] == wanted and os.getpgid(pid) == pid:
-                    return True
-        return False
+                    return pid
+        return None
 
     def _reap(self) -> None:
         self._runners -= {runner for runner in self._runners if _ended(runner)}
@@ -222,6 +244,22 @@ class Local:
             identity = self._identity(Path(job.folder) / "job")
             if identity is not None and identity.alive:
                 os.killpg(identity.pid, signal.Signals(number))
+
+    def end(self, folder: PurePosixPath) -> None:
+        """KILLs what works there, again and again: between a look and a signal it may have begun others."""
+        path, limit = Path(folder), time.monotonic() + _END_S
+        with self._refusals(f"end what runs in {folder}"):
+            if os.path.lexists(path):
+                self._demand_mark(path, "nothing is ended")
+            while time.monotonic() < limit:
+                found = [pid for pid in self.processes_under(folder) if not _is_a_persons(pid)]
+                for pid in found:
+                    with suppress(ProcessLookupError):
+                        os.kill(pid, signal.SIGKILL)
+                self._reap()
+                if not found:
+                    return
+                time.sleep(_LOOK_S)
 
     def processes_under(self, folder: PurePosixPath) -> tuple[int, ...]:
         """Processes whose working folder is `folder` or lies in it; zombies have none."""
@@ -249,12 +287,15 @@ class Local:
             real = path.parent.resolve() / path.name
             if not os.path.lexists(real):
                 return
-            if path.name == ".." or not any(own.is_marked(above) for above in (real, *real.parents)):
-                raise RemoteError(
-                    f"{self.name}: nothing is removed: {folder} bears no mark of ours"
-                    f" (got none, expected {own.OWNER_MARK})"
-                )
+            self._demand_mark(path, "nothing is removed")
             shutil.rmtree(real)
+
+    def _demand_mark(self, path: Path, otherwise: str) -> None:
+        if not _is_marked(path):
+            raise RemoteError(
+                f"{self.name}: {otherwise}: {path} bears no mark of ours, nor does a folder above it"
+                f" (got none, expected {own.OWNER_MARK})"
+            )
 
 
 @dataclass(frozen=True)
@@ -268,6 +309,17 @@ class _Identity:
     @property
     def alive(self) -> bool:
         return self.boot_id == proc.boot_id() and proc.start_ticks(self.pid) == self.start_ticks
+
+
+def _is_marked(path: Path) -> bool:
+    """Whether this folder, or one that it truly lies in, bears our mark."""
+    real = path.parent.resolve() / path.name
+    return path.name != ".." and any(own.is_marked(above) for above in (real, *real.parents))
+
+
+def _is_a_persons(pid: int) -> bool:
+    """Whether a process is somebody's who looks on, such as a shell in our folder, or this very one."""
+    return pid == os.getpid() or proc.has_terminal(pid)
 
 
 def _state(status: str, code: int | None, identity: _Identity | None) -> JobState:

@@ -35,13 +35,29 @@ def cmdline(pid: int) -> list[str]:
 
 def start_ticks(pid: int) -> int | None:
     """Start time of a process that is not a zombie, in clock ticks since boot; None if there is none."""
+    fields = _status(pid)
+    return None if fields is None or fields[0] == "Z" else int(fields[19])
+
+
+def is_stopped(pid: int) -> bool:
+    """Whether a signal has stopped a process; one that is traced is not stopped."""
+    fields = _status(pid)
+    return fields is not None and fields[0] == "T"
+
+
+def has_terminal(pid: int) -> bool:
+    """Whether a process has a controlling terminal."""
+    fields = _status(pid)
+    return fields is not None and fields[4] != "0"
+
+
+def _status(pid: int) -> list[str] | None:
+    """The fields of /proc/PID/stat from the state on; None if there is no such process."""
     try:
-        fields = (
-            Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()
-        )
+        line = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
     except OSError:
         return None
-    return None if fields[0] == "Z" else int(fields[19])
+    return line.rpartition(")")[2].split()
 
 
 def memory_bytes() -> int | None:

@@ -10,6 +10,7 @@ set -u
 folder=$1 deadline=$2 grace=$3
 shift 3
 cd "$folder" || exit 125
+here=$PWD
 mkdir job 2>/dev/null || exit 0
 
 # start time of process $1 in clock ticks since boot; 0 if there is no such process
@@ -54,5 +55,8 @@ kill -KILL "-$child" 2>/dev/null
 # the watchdog and its sleep share this shell's own group; nothing is left when the exit code appears
 trap '' TERM
 kill -TERM "-$$" 2>/dev/null
+kill -CONT "-$$" 2>/dev/null
 wait
-printf '%s\n' "$code" >job/exit.tmp && mv job/exit.tmp job/exit
+printf '%s\n' "$code" >job/exit.tmp || exit
+# nothing works in the folder any more when the exit code appears
+cd / && mv "$here/job/exit.tmp" "$here/job/exit"

@@ -228,7 +228,7 @@ def test_a_marked_folder_and_what_lies_in_it_is_removed(bench: Bench) -> None:
 
 def test_nothing_without_our_mark_is_removed(bench: Bench) -> None:
     beside = bench.root.parent / "beside"
-    bench.remote.put(b"kept", beside / "file")
+    bench.said("sh", "-c", f"mkdir {beside} && printf kept > {beside}/file")
     for path in (beside, beside / "file", bench.root / ".." / "beside", bench.root / "..", bench.root.parent):
         with pytest.raises(RemoteError):
             bench.remote.remove(path)
@@ -241,7 +241,7 @@ def test_nothing_without_our_mark_is_removed(bench: Bench) -> None:
 
 def test_links_lead_out_of_nothing_that_is_removed(bench: Bench) -> None:
     beside = bench.root.parent / "beside"
-    bench.remote.put(b"kept", beside / "folder" / "file")
+    bench.said("sh", "-c", f"mkdir -p {beside}/folder && printf kept > {beside}/folder/file")
     bench.said("ln", "-s", str(beside), str(bench.root / "out"))
     for path in (bench.root / "out", bench.root / "out" / "folder"):
         with pytest.raises(RemoteError):
@@ -276,3 +276,48 @@ def test_a_process_is_found_by_where_it_works(bench: Bench, connect: Callable[[]
     assert pid not in bench.remote.processes_under(bench.root / "wor")
     bench.said("ln", "-s", str(bench.root), str(bench.root.parent / "name"))
     assert pid in connect().processes_under(bench.root.parent / "name")
+
+
+def test_what_works_under_a_folder_is_ended(bench: Bench) -> None:
+    inner = bench.start("trap '' TERM; (cd / && exec sleep 61) & sleep 60; sleep 60", name="inner")
+    other = bench.start("exec sleep 60", name="other")
+    bystander = bench.running(other)
+    bench.running(inner)
+    bench.remote.end(inner.folder)
+    assert bench.remote.processes_under(inner.folder) == ()
+    assert bench.running(other) == bystander
+    bench.remote.end(bench.root)
+    assert bench.quiet()
+    assert bench.ended(other).status == "lost"
+    bench.remote.end(bench.root / "never")
+
+
+def test_what_works_in_a_folder_that_was_removed_is_ended(bench: Bench) -> None:
+    job = bench.start("exec sleep 60")
+    bench.running(job)
+    bench.said("rm", "-r", str(bench.root))
+    bench.remote.end(job.folder)
+    assert bench.quiet()
+
+
+def test_nothing_is_ended_beside_our_folders(bench: Bench) -> None:
+    beside = bench.root.parent / "beside"
+    script = f"mkdir {beside} && cd {beside} && exec sleep 60"
+    pid = bench.running(bench.start(script)).pid
+    until(lambda: pid in bench.remote.processes_under(beside))
+    with pytest.raises(RemoteError, match="no mark of ours"):
+        bench.remote.end(beside)
+    assert pid is not None
+    assert bench.alive(pid)
+    bench.said("kill", "-KILL", str(pid))
+
+
+def test_a_root_that_was_removed_is_not_made_anew(bench: Bench) -> None:
+    job = bench.job("exit 0")
+    bench.said("rm", "-r", str(bench.root))
+    with pytest.raises(RemoteError, match="nothing is written"):
+        bench.remote.put(b"data", job.folder / "role")
+    with pytest.raises(RemoteError, match="nothing is started"):
+        bench.remote.start(job)
+    bench.remote.prevent(job)
+    assert bench.remote.list(bench.root.parent) == ()

@@ -152,6 +152,37 @@ def test_a_deadline_holds_without_the_runner(bench: Bench) -> None:
     until(bench.quiet)
 
 
+def test_a_program_that_is_gone_under_a_stopped_runner_is_lost(bench: Bench) -> None:
+    job = bench.start("exec sleep 600")
+    pid = bench.running(job).pid or 0
+    bench.said("kill", "-STOP", str(parent(bench, pid)))
+    assert bench.remote.inspect(job).status == "running"
+    bench.remote.signal(job, signal.SIGKILL)
+    assert bench.ended(job).status == "lost"
+    bench.remote.end(job.folder)
+    assert bench.quiet()
+
+
+def test_a_stopped_watchdog_holds_no_exit_code_back(bench: Bench) -> None:
+    job = bench.start("until [ -e go ]; do sleep 0.05; done; exit 3")
+    pid = bench.running(job).pid or 0
+    runner = parent(bench, pid)
+    for line in bench.said("ps", "-A", "-o", "pgid=,pid=").splitlines():
+        group, other = map(int, line.split())
+        if group == runner != other:
+            bench.said("kill", "-STOP", str(other))
+    bench.remote.put(b"", job.folder / "go")
+    assert bench.ended(job).exit == 3
+
+
+def test_nothing_works_in_the_folder_when_the_exit_code_appears(bench: Bench) -> None:
+    for number in range(20):
+        job = bench.start("exit 0", name=f"w{number}")
+        while bench.remote.inspect(job).status == "running":
+            pass
+        assert bench.remote.processes_under(job.folder) == ()
+
+
 def test_a_job_that_never_got_further_than_its_folder_is_lost(bench: Bench) -> None:
     bench.said("mkdir", "-p", str(bench.root / "work" / "job"))
     job = bench.start("echo ran")

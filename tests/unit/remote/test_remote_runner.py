@@ -43,6 +43,7 @@ def node(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mon
     else:
         monkeypatch.setenv("PATH", str(bin_))
     node = Local()
+    node.make_root(PurePosixPath(tmp_path) / "root", "tests")
     yield node
     for pid in node.processes_under(PurePosixPath(tmp_path)):
         os.kill(pid, signal.SIGKILL)
@@ -56,7 +57,7 @@ def until(condition: Callable[[], bool]) -> None:
 
 
 def started(node: Local, folder: Path, script: str, deadline_s: int = 60, grace_s: int = 1) -> Job:
-    job = Job(PurePosixPath(folder) / "work", ("sh", "-c", script), deadline_s, grace_s)
+    job = Job(PurePosixPath(folder) / "root" / "work", ("sh", "-c", script), deadline_s, grace_s)
     node.start(job)
     return job
 
@@ -97,7 +98,7 @@ def test_a_name_with_blanks_and_parentheses_hides_no_start_time(node: Local, tmp
     program = tmp_path / "a) b (c"
     program.write_bytes(b"#!/bin/sh\nwhile :; do sleep 0.1; done\n")
     program.chmod(0o700)
-    job = Job(PurePosixPath(tmp_path) / "work", (str(program),), 60)
+    job = Job(PurePosixPath(tmp_path) / "root" / "work", (str(program),), 60)
     node.start(job)
     until(lambda: node.inspect(job).pid is not None)
     assert (node.inspect(job).start_ticks or 0) > 0
@@ -122,6 +123,6 @@ def test_what_is_left_in_the_group_ends(node: Local, tmp_path: Path) -> None:
 
 
 def test_a_folder_that_cannot_be_is_refused(node: Local, tmp_path: Path) -> None:
-    (tmp_path / "work").write_text("a file", encoding="utf-8")
+    (tmp_path / "root" / "work").write_text("a file", encoding="utf-8")
     with pytest.raises(RemoteError, match="work"):
         started(node, tmp_path, "exit 0")

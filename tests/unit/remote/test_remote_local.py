@@ -1,0 +1,119 @@
+"""What only this machine shows: shells that do not come up, slow controllers, people who look on."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path, PurePosixPath
+
+import pytest
+
+from orchestrator.remote import local
+from orchestrator.remote.base import Job, RemoteError
+from orchestrator.remote.local import Local
+
+PATIENCE_S = 60
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> PurePosixPath:
+    root = PurePosixPath(tmp_path) / "root"
+    Local().make_root(root, "tests")
+    return root
+
+
+@pytest.fixture
+def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Puts another `sh` before the node's own."""
+
+    def put(script: str) -> None:
+        path = tmp_path / "bin" / "sh"
+        path.parent.mkdir()
+        path.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
+        path.chmod(0o700)
+        monkeypatch.setenv("PATH", str(path.parent), prepend=":")
+
+    return put
+
+
+def until(condition: Callable[[], bool]) -> None:
+    limit = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < limit, "it never came"
+        time.sleep(0.02)
+
+
+def test_a_runner_that_never_has_its_folder_is_ended(
+    root: PurePosixPath,
+    tmp_path: Path,
+    shell: Callable[[str], None],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    shell(f"echo $$ >{tmp_path}/pid; sleep 600 & echo $! >{tmp_path}/child; wait")
+    monkeypatch.setattr(local, "_START_S", 1.0)
+    with pytest.raises(RemoteError, match="the runner made no folder"):
+        Local().start(Job(root / "work", ("true",), 60))
+    for name in ("pid", "child"):
+        pid = int((tmp_path / name).read_text())
+        until(partial(is_gone, pid))
+
+
+def command(pid: int) -> bytes:
+    """Empty once a process is a zombie."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""
+
+
+def is_gone(pid: int) -> bool:
+    return not command(pid)
+
+
+def test_a_runner_that_ends_without_its_folder_is_refused(
+    root: PurePosixPath, shell: Callable[[str], None]
+) -> None:
+    shell("exit 9")
+    with pytest.raises(RemoteError, match="the runner made no folder"):
+        Local().start(Job(root / "work", ("true",), 60))
+
+
+def test_a_job_that_has_ended_before_we_looked_was_started(
+    root: PurePosixPath, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node = Local()
+    reap = node._reap
+
+    def late() -> None:
+        until(lambda: node.get(root / "work" / "job" / "exit") is not None)
+        time.sleep(0.1)
+        reap()
+
+    monkeypatch.setattr(node, "_reap", late)
+    job = Job(root / "work", ("true",), 60)
+    node.start(job)
+    assert node.inspect(job).exit == 0
+
+
+@pytest.fixture
+def looking_on(root: PurePosixPath) -> Iterator[int]:
+    """A process with a terminal of its own, standing in our folder."""
+    terminal, inner = os.openpty()
+    with subprocess.Popen(["setsid", "-c", "sleep", "600"], cwd=root, stdin=inner) as person:
+        os.close(inner)
+        until(lambda: command(person.pid).startswith(b"sleep"))
+        yield person.pid
+        person.kill()
+    os.close(terminal)
+
+
+def test_a_person_who_looks_on_is_left_alone(root: PurePosixPath, looking_on: int) -> None:
+    node = Local()
+    job = Job(root / "work", ("sleep", "600"), 60)
+    node.start(job)
+    until(lambda: node.inspect(job).pid is not None)
+    node.end(root)
+    assert node.processes_under(root) == (looking_on,)
