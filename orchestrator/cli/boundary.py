@@ -17,6 +17,7 @@ from orchestrator.errors import OrchError, Refusal, RefusedError
 
 _KINDS = {1: "failed", 2: "usage", 4: "undecided"}
 _MAX_SOURCE_BYTES = 1 << 20
+_MOST_PRINTED = 100
 EXIT_BUG = 3
 EXIT_INTERRUPTED = 130
 EXIT_BROKEN_PIPE = 141  # what a shell reports for a program that SIGPIPE ended
@@ -87,13 +88,17 @@ def refusal_json(refusal: Refusal) -> dict[str, object]:
 
 
 def print_refusals(refusals: Sequence[Refusal]) -> None:
-    """Print refusals to standard error; on a terminal each with its source line and a caret."""
+    """Print refusals to standard error, of very many the first; on a terminal with source line and caret."""
     from orchestrator.spec.render import render
 
+    more = len(refusals) - _MOST_PRINTED
+    refusals = refusals[:_MOST_PRINTED]
     terminal = is_terminal(sys.stderr)
     colour = terminal and not os.environ.get("NO_COLOR")
     sources = _sources({refusal.where.path for refusal in refusals}) if terminal else {}
     complain(render(refusals, sources, colour=colour, caret=terminal), end="")
+    if more > 0:
+        complain(f"and {more} more; --json, where a verb has it, gives all of them")
 
 
 def _sources(paths: Iterable[str]) -> dict[str, str]:

@@ -46,6 +46,7 @@ _LENGTHS = {
     "too_long": "{max_length} or fewer",
 }
 
+MANY = 100  # faults of one kind in one file; more are told without a search for what was meant
 _LONG_NAME = 100
 _MANY_NAMES = 500
 _SHOWN_NAMES = 16
@@ -105,7 +106,9 @@ def check(document: Document, model: type[Model]) -> tuple[Model | None, tuple[R
         faults = error.errors(include_url=False)
     # pydantic counts the entries that are right; a list is not short because some are wrong
     faults = [fault for fault in faults if fault["type"] != "too_short" or not fault["input"]]
-    return None, tuple(_refusal(document, model, fault) for fault in faults)
+    return None, tuple(
+        _refusal(document, model, fault, may_suggest=number < MANY) for number, fault in enumerate(faults)
+    )
 
 
 def _tuples(value: Any) -> Any:
@@ -115,7 +118,9 @@ def _tuples(value: Any) -> Any:
     return tuple(_tuples(part) for part in value) if isinstance(value, list) else value
 
 
-def _refusal(document: Document, model: type[BaseModel], fault: Mapping[str, Any]) -> Refusal:
+def _refusal(
+    document: Document, model: type[BaseModel], fault: Mapping[str, Any], *, may_suggest: bool
+) -> Refusal:
     loc = tuple(fault["loc"])
     kind, context = fault["type"], fault.get("ctx", {})
     on_key = bool(loc) and loc[-1] == "[key]"
@@ -130,7 +135,8 @@ def _refusal(document: Document, model: type[BaseModel], fault: Mapping[str, Any
     if kind == "extra_forbidden":
         known = _fields(model, path[:-1])
         message = f"`{name}` is not a key here (got `{name}`, expected {one_of(known)})"
-        return document.at(Label.KEY_UNKNOWN, message, path, on_key=True, hint=suggest(str(path[-1]), known))
+        hint = suggest(str(path[-1]), known) if may_suggest else ""
+        return document.at(Label.KEY_UNKNOWN, message, path, on_key=True, hint=hint)
     label, said, hint = _explain(kind, context, fault["input"])
     return document.at(label, f"`{name}` {said}", path, on_key=on_key, hint=hint)
 

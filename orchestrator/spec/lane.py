@@ -14,7 +14,7 @@ from pydantic import Field
 
 from orchestrator.errors import Label, Refusal
 from orchestrator.spec.document import Document
-from orchestrator.spec.faults import FileModel, TextLike, one_of, suggest
+from orchestrator.spec.faults import MANY, FileModel, TextLike, one_of, suggest
 from orchestrator.spec.places import visible
 from orchestrator.spec.run import RunSpec
 from orchestrator.spec.system import Title
@@ -107,7 +107,7 @@ def meaning(document: Document) -> tuple[Refusal, ...]:
     for step in omit if isinstance(omit, dict) else ():
         if step not in STEPS:
             message = f"there is no such step (got `{visible(step)}`, expected {one_of(STEPS)})"
-            hint = suggest(step, STEPS)
+            hint = suggest(step, STEPS) if len(refusals) < MANY else ""
             refusals.append(document.at(Label.NAME_UNKNOWN, message, ("omit", step), on_key=True, hint=hint))
         elif step in INDISPENSABLE:
             message = f"{step} cannot be left out (got it, expected {one_of(OMITTABLE)})"

@@ -11,14 +11,16 @@ from typing import Any
 
 from orchestrator.errors import Label, Refusal
 from orchestrator.spec.document import Document
-from orchestrator.spec.faults import one_of, suggest
-from orchestrator.spec.nodesets import NodeSetError, assign, expand
+from orchestrator.spec.faults import MANY, one_of, suggest
+from orchestrator.spec.nodesets import MAX_NAMES, NodeSetError, assign, expand
 from orchestrator.spec.places import visible
+
+_MANY_NAMES = 4 * MAX_NAMES
 
 
 def declared_roles(document: Document) -> tuple[tuple[str, ...], tuple[Refusal, ...]]:
     """Expands the declared roles, in order, and refuses what is no name or stands twice."""
-    names: list[str] = []
+    names: dict[str, None] = {}  # in order
     refusals: list[Refusal] = []
     declared = document.get("roles")
     for index, text in enumerate(declared if isinstance(declared, list) else ()):
@@ -34,7 +36,11 @@ def declared_roles(document: Document) -> tuple[tuple[str, ...], tuple[Refusal, 
                 message = f"role `{name}` stands twice (got it again, expected every role once)"
                 refusals.append(document.at(Label.NAME_DUPLICATE, message, ("roles", index)))
                 break
-        names.extend(name for name in expanded if name not in names)
+        names.update(dict.fromkeys(expanded))
+        if len(names) > MAX_NAMES:
+            message = f"there are too many roles (got {len(names)} up to here, expected at most {MAX_NAMES})"
+            refusals.append(document.at(Label.VALUE_RANGE, message, ("roles", index)))
+            break
     return tuple(names), tuple(refusals)
 
 
@@ -46,7 +52,10 @@ def role_sets(
     refusals: list[Refusal] = []
     mapping = document.get(section)
     taken: set[str] = set()
+    known, expansions = frozenset(names), 0
     for key in mapping if isinstance(mapping, dict) else ():
+        if expansions > _MANY_NAMES:
+            break  # most of them are refused already: no role stands twice
         try:
             expanded = expand(key)
         except NodeSetError as error:
@@ -54,12 +63,13 @@ def role_sets(
                 document.at(Label.VALUE_FORMAT, f"is no node set {error}", (section, key), on_key=True)
             )
             continue
+        expansions += len(expanded)
         for name in expanded:
-            if name not in names:
+            if name not in known:
                 message = (
                     f"there is no role `{visible(name)}` (got `{visible(key)}`, expected {one_of(names)})"
                 )
-                hint = suggest(name, names)
+                hint = suggest(name, names) if len(refusals) < MANY else ""
                 refusals.append(
                     document.at(Label.ROLE_UNKNOWN, message, (section, key), on_key=True, hint=hint)
                 )

@@ -6,7 +6,7 @@ text here, with their places, and the plan parses them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
@@ -18,7 +18,7 @@ from orchestrator.spec.document import Document
 from orchestrator.spec.faults import FileModel, TextLike
 from orchestrator.spec.units import complain, describe
 
-MAX_WORDS = 1 << 24
+MAX_WORDS = 1 << 20  # of one name, of a sample, of the whole state: the plan has each word of it
 RESERVED = frozenset({"rate", "i", "dot", "sum", "sqrt", "loss"})
 
 Title = Annotated[str, TextLike(r"[a-z0-9][a-z0-9._-]{0,63}", "lower-case letters, digits, -, _ and .")]
@@ -181,7 +181,24 @@ def meaning(document: Document) -> tuple[Refusal, ...]:
                 message = f"`{name}` is taken (got a name of {taken}, expected another)"
                 refusals.append(document.at(Label.NAME_DUPLICATE, message, (section, name), on_key=True))
             seen.setdefault(name, section)
+    refusals.extend(_too_many_words(document, "the state", "parameters", "state"))
+    refusals.extend(_too_many_words(document, "a sample", "sample"))
     return tuple(refusals)
+
+
+def _too_many_words(document: Document, what: str, *sections: str) -> Iterator[Refusal]:
+    """Refuses the name with which a state or a sample becomes too large; each alone has its own bound."""
+    total = 0
+    for section in sections:
+        names = document.get(section)
+        for name in names if isinstance(names, dict) else ():
+            path = (section, name) if section == "sample" else (section, name, "size")
+            size = document.get(*path)
+            total += size if type(size) is int and 1 <= size <= MAX_WORDS else 0
+            if total > MAX_WORDS:
+                message = f"{what} has too many words (got {total} up to here, expected at most {MAX_WORDS})"
+                yield document.at(Label.VALUE_RANGE, message, path)
+                return
 
 
 def build(document: Document, model: SystemFile, data: Path, rows: int) -> SystemSpec:

@@ -56,6 +56,15 @@ def test_every_refusal_is_one_line_with_its_place(capsys):
     ]
 
 
+def test_of_very_many_refusals_the_first_are_printed_and_the_rest_counted(capsys):
+    assert guard(raising(RefusedError([REFUSAL] * 5000)), command="orch", as_json=True) == 1
+    out, err = capsys.readouterr()
+    lines = err.splitlines()
+    assert lines[0] == lines[99] != lines[100]
+    assert lines[100:] == ["and 4900 more; --json, where a verb has it, gives all of them"]
+    assert len(json.loads(out)["refusals"]) == 5000
+
+
 def test_json_gives_refusals_as_one_object(capsys):
     guard(raising(RefusedError([REFUSAL])), command="orch", as_json=True)
     assert json.loads(capsys.readouterr().out) == {
