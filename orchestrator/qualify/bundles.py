@@ -68,7 +68,7 @@ def create(folder: Path, lane: LaneSpec, planned: Planned, first: dict[str, obje
     try:
         folder.mkdir(parents=True, exist_ok=True)
         _sweep(folder)
-        hidden.mkdir()
+        hidden.mkdir(mode=0o700)  # a launch's secret is in it while its roles run
         _copy_specs(lane, planned, hidden)
         plan = {
             **planned.plan.as_json(),
