@@ -20,8 +20,7 @@ STREAM: Final = "stream.jsonl"
 QUALIFICATION: Final = "qualification.json"
 SUMS: Final = "SHA256SUMS"
 ATTESTATIONS: Final = "attestations"
-VIEWS: Final = "views"
-KNOWN_VIEWS: Final = frozenset(("views/report.html", "views/junit.xml"))
+VIEWS: Final = "views"  # for what is derived from a bundle; nothing writes one yet
 
 
 class FormatError(ValueError):

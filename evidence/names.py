@@ -2,7 +2,8 @@ r"""Which file names a bundle may hold.
 
 Knows names only. Names are relative, `/`-separated and compared byte for byte. Refused are `..` and other
 components that a file system would resolve, backslashes and control characters (which `sha256sum` would have
-to escape, and which a terminal might obey), and what is not UTF-8.
+to escape, and which a terminal might obey), characters that are not seen but change how others are (such as
+those that turn the direction of writing), and what is not UTF-8.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ def fault(name: str) -> str | None:
     categories = {unicodedata.category(character) for character in name}
     if "Cs" in categories:
         return "name is not UTF-8"
-    return "control character or line break in the name" if categories & {"Cc", "Zl", "Zp"} else None
+    unseen = categories & {"Cc", "Cf", "Zl", "Zp"}
+    return "control or invisible character, or line break, in the name" if unseen else None
 
 
 def printable(name: str) -> str:

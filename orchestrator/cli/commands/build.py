@@ -7,6 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from evidence.files import part_name, write_whole
 from orchestrator.cli.arguments import add_json, content_of, find_spec
 from orchestrator.cli.output import print_json, say, table
 from orchestrator.errors import UsageError
@@ -56,14 +57,11 @@ def run(args: argparse.Namespace) -> int:
 
 def _write(folder: Path, program: Program) -> Path:
     path = folder / f"{program.role}.elf"
-    part = path.with_name(f".{path.name}.part")
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        part.write_bytes(program.data)
-        part.chmod(0o755)
-        part.replace(path)
+        write_whole(path, program.data, 0o755)
     except OSError as error:
         with suppress(OSError):
-            part.unlink(missing_ok=True)
+            path.with_name(part_name(path.name)).unlink(missing_ok=True)
         raise UsageError(f"{path}: cannot be written: {error.strerror}") from error
     return path

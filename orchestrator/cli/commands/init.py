@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import getpass
+import os
 import platform
 import re
 from collections.abc import Iterator
@@ -39,10 +40,10 @@ def run(args: argparse.Namespace) -> int:
         for name, source in _starter(files("orchestrator.cli") / "starter")
     }
     contents |= {f"specs/schema/{kind}.schema.json": text(kind) for kind in MODELS}
-    ignored = (args.folder / _IGNORE).exists()
+    ignored = os.path.lexists(args.folder / _IGNORE)
     if ignored:  # a repository's own is no obstacle, and stays as it is
         contents.pop(_IGNORE)
-    there = [name for name in contents if (args.folder / name).exists()]
+    there = sorted({taken for name in contents if (taken := _taken(args.folder, name))})
     if there:
         raise UsageError(
             f"{args.folder}: nothing was written, because this is there already: {', '.join(there)}"
@@ -61,6 +62,16 @@ def run(args: argparse.Namespace) -> int:
         complain(f"{args.folder / _IGNORE} is there already: add tracker.sqlite3* to it")
     say(_NEXT.format(folder=args.folder.resolve()))
     return 0
+
+
+def _taken(folder: Path, name: str) -> str:
+    """Give what stands where a file is to be: the file, a link to nowhere, or no folder for it to be in."""
+    if os.path.lexists(folder / name):
+        return name
+    above = (str(parent) for parent in Path(name).parents)
+    return next(
+        (each for each in above if os.path.lexists(folder / each) and not (folder / each).is_dir()), ""
+    )
 
 
 def _owner() -> str:

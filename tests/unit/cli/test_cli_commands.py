@@ -83,6 +83,18 @@ def test_build_writes_what_elf_verify_accepts(samples, capsys):
     assert capsys.readouterr().out.splitlines() == [f"{path}: sound" for path in paths]
 
 
+def test_build_writes_through_no_link_that_somebody_planted(samples):
+    Path("out").mkdir()
+    Path("mine").write_text("mine")
+    for name in (".worker.elf.part", "worker.elf"):
+        (Path("out") / name).symlink_to("../mine")
+    assert main(["build", str(samples), "-o", "out"]) == 0
+    assert Path("mine").read_text() == "mine"
+    assert not Path("out/worker.elf").is_symlink()
+    assert Path("out/worker.elf").stat().st_mode & 0o777 == 0o755
+    assert main(["elf", "verify", "out/worker.elf"]) == 0
+
+
 def test_elf_verify_refuses_another_plan_another_target_and_no_elf(samples, capsys):
     assert main(["build", str(samples), "-o", "out"]) == 0
     capsys.readouterr()

@@ -79,3 +79,14 @@ def test_default_is_the_working_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert main(["init"]) == 0
     assert Path("orch.toml").is_file()
+
+
+@pytest.mark.parametrize("name", ["programme.yaml", "specs/schema/run.schema.json", "lanes", "specs/schema"])
+def test_nothing_is_written_where_a_link_leads_nowhere(name, tmp_path, capsys):
+    folder = tmp_path / "project"
+    (folder / name).parent.mkdir(parents=True)
+    (folder / name).symlink_to(tmp_path / "elsewhere")
+    before = sorted(tmp_path.rglob("*"))
+    assert main(["init", str(folder)]) == 2
+    assert name in capsys.readouterr().err
+    assert sorted(tmp_path.rglob("*")) == before

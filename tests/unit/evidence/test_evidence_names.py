@@ -10,7 +10,7 @@ from evidence.names import fault, printable
 
 
 @pytest.mark.parametrize(
-    "name", ["a", "a/b/c", "données.csv", ".hidden", "...", "a..b", "-x", " a", "日本/語", "a\u200b"]
+    "name", ["a", "a/b/c", "données.csv", ".hidden", "...", "a..b", "-x", " a", "日本/語"]
 )
 def test_good(name):
     assert fault(name) is None
@@ -37,6 +37,9 @@ def test_good(name):
         "\x85",
         "a\u2028b",
         "a\u2029b",
+        "a\u202egpj.exe",
+        "a\u200b",
+        "\ufeffa",
         os.fsdecode(b"\xff"),
         "\ud800",
         "a\x1b[31m",
