@@ -28,6 +28,7 @@ TAIL_BYTES = 512
 SECRET_BYTES = 16
 REPORT_S = 0.1  # a person cannot read faster
 STOP_GRACE_S = 1.0
+MARGIN_S = 2.0  # beyond what deadlines allow, for a node that is slow to say so
 
 
 @dataclass(frozen=True)
@@ -126,16 +127,16 @@ class Launcher:
                 time.sleep(POLL_S)
 
     def listening(self, launch: Launch, role: str) -> bool:
-        """Waits until a role has bound its port; False if it ended first."""
+        """Waits until a role has bound its port; False if it ended first, is gone, or never gets so far."""
         start = next(start for start in launch.starts if start.role == role)
-        job = self._job(launch.name, start)
-        while True:
+        node, job = self.session.node(role), self._job(launch.name, start)
+        given_up = self._given_up(launch)
+        while node.inspect(job).status == "running" and time.monotonic() < given_up:
             self.session.limits.check()
-            if self.session.node(role).get(job.folder / "listening") is not None:
-                return self.session.node(role).inspect(job).status == "running"
-            if self.session.node(role).inspect(job).status not in ("running", "absent"):
-                return False
+            if node.get(job.folder / "listening") is not None:
+                return node.inspect(job).status == "running"
             time.sleep(POLL_S)
+        return False
 
     def ended(self, launch: str) -> bool:
         """Whether the journal says that the launch of this name was collected."""
@@ -201,22 +202,29 @@ class Launcher:
         pids = {role: str(state.pid) for role, state in states.items()}
         self.session.emit("launch.reattached", self.attempt.step, self._about(launch.name, pids=pids))
 
+    def _given_up(self, launch: Launch) -> float:
+        """When a launch that begins now is waited for no longer, of `time.monotonic()`.
+
+        The runner on the node ends a role at its deadline; this is for a runner that cannot.
+        """
+        longest = max(self._job(launch.name, start).deadline_s for start in launch.starts)
+        return time.monotonic() + longest + _patience_s(launch)
+
     def _wait(self, launch: Launch) -> dict[str, JobState]:
-        """Polls until every role has ended. One that outlives the others' end by its deadlines is stopped."""
+        """Polls until every role has ended. One that outlives the others' end by its deadlines is stopped.
+
+        A launch that was begun has started every role: one that is absent by now has lost its folder.
+        """
         seen: set[str] = set()
         published: set[int] = set()
         first_end: float | None = None
-        patience = (
-            max(max(start.binding.round_ms, start.binding.connect_ms) / 1000 for start in launch.starts) + 2
-        )
+        patience = _patience_s(launch)
         last_report = 0.0
-        longest = max(self._job(launch.name, start).deadline_s for start in launch.starts)
-        # the runner on the node ends a role at its deadline; this is for a runner that was killed
-        given_up = time.monotonic() + longest + patience
+        given_up = self._given_up(launch)
         while True:
             states = self._inspect(launch)
             self._journal_pids(launch, states, seen)
-            ended = [state for state in states.values() if state.status in ("exited", "lost")]
+            ended = [state for state in states.values() if state.status != "running"]
             if len(ended) == len(states) or time.monotonic() > given_up:
                 return states
             if ended and first_end is None:
@@ -262,10 +270,15 @@ class Launcher:
     def _close(
         self, launch: Launch, states: Mapping[str, JobState], reason: str = ""
     ) -> dict[str, RoleRecord]:
-        """Collects what every role left, makes it durable, and only then journals the end."""
+        """Collects what every role left, makes it durable, and only then journals the end.
+
+        Of a role without an exit code something may still run, its runner's watchdog at least: it is ended.
+        """
         folder = self.attempt.folder / launch.name
         files: dict[Path, bytes] = {}
         for start in launch.starts:
+            if states[start.role].status != "exited":
+                self.session.node(start.role).end(self._job(launch.name, start).folder)
             files |= self._left_behind(launch, start, states[start.role])
         self._keep(files)
         exits = {role: "none" if state.exit is None else str(state.exit) for role, state in states.items()}
@@ -301,3 +314,11 @@ class Launcher:
         for folder in {path.parent for path in files}:
             folder.mkdir(parents=True, exist_ok=True)
         write_many(files)
+
+
+def _patience_s(launch: Launch) -> float:
+    """How long a role may outlive the end of another: its peers notice within these deadlines."""
+    return (
+        max(max(start.binding.round_ms, start.binding.connect_ms) for start in launch.starts) / 1000
+        + MARGIN_S
+    )

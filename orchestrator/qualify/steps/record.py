@@ -5,12 +5,16 @@ Sealing itself follows when this step has been judged: a seal covers the verdict
 
 from __future__ import annotations
 
+import time
+from pathlib import PurePosixPath
+
 from evidence.canonical import dumps
 from evidence.files import write_whole
 from orchestrator.qualify.checks import Check, Verdict, equal
 from orchestrator.qualify.journal_checks import whole_run
 from orchestrator.qualify.launcher import Launcher
 from orchestrator.qualify.view import View
+from orchestrator.remote.base import Remote
 
 NAME = "record"
 DOES = "looks for processes left behind, removes the run's own folder from every node, seals the bundle"
@@ -20,15 +24,19 @@ CHECKS = (
     "the run's folder is gone, or kept by request",
 )
 LEFT = "left.json"
+PATIENCE_S = 2.0  # a runner that has written its exit code is as good as gone
+POLL_S = 0.01
 
 
 def act(launcher: Launcher) -> None:
-    """Looks first, then removes."""
+    """Looks first, then ends what was found and removes: what is left is noted and does not live on."""
     session = launcher.session
     left = {}
     for name, node in session.nodes.items():
-        processes = node.processes_under(session.root)
-        if not session.keep and not processes:
+        processes = _left(node, session.root)
+        if processes:
+            node.end(session.root)
+        if not session.keep:
             node.remove(session.root)
         left[name] = {
             "processes": list(processes),
@@ -37,6 +45,14 @@ def act(launcher: Launcher) -> None:
         }
     launcher.attempt.folder.mkdir(parents=True, exist_ok=True)
     write_whole(launcher.attempt.folder / LEFT, dumps(left))
+
+
+def _left(node: Remote, root: PurePosixPath) -> tuple[int, ...]:
+    """Processes that work under the root and do not go away by themselves."""
+    limit = time.monotonic() + PATIENCE_S
+    while (found := node.processes_under(root)) and time.monotonic() < limit:
+        time.sleep(POLL_S)
+    return found
 
 
 def judge(view: View) -> tuple[Check, ...]:
