@@ -180,10 +180,16 @@ def ingest(call: Call) -> Answer:
 
 def doctor(call: Call) -> Answer:
     """Look for what is wrong."""
-    from tracker.doctor import examine
+    from tracker.doctor import examine, unrecorded
 
-    given = call.arguments
+    given, store = call.arguments, call.store()
     judge = call.engine.judge if given.judge else None
-    found = examine(call.store(), bundles=given.bundles or given.judge, judge=judge)
-    text = "\n".join(f"{finding.subject}: {finding.message}" for finding in found) or "healthy"
-    return Answer(text, {"findings": [asdict(finding) for finding in found]}, 1 if found else 0)
+    found = examine(store, bundles=given.bundles or given.judge, judge=judge)
+    notes = [
+        f"{bundle}: sealed, and no run here came from it; `tracker ingest` takes it in"
+        for bundle in (unrecorded(store, call.engine.bundles()) if given.bundles else ())
+    ]
+    lines = [f"{finding.subject}: {finding.message}" for finding in found] or ["healthy"]
+    value = {"findings": [asdict(finding) for finding in found], "notes": notes}
+    text = "\n".join((*lines, *(f"note: {note}" for note in notes)))
+    return Answer(text, value, 1 if found else 0)

@@ -6,13 +6,16 @@ are also held against the bundles that they came from.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sa
 
+from evidence import digest
+from evidence.bundle import is_sealed
+from evidence.listing import QUALIFICATION
 from tracker import process, schema, sealed
 from tracker.engine import Judge
 from tracker.errors import BundleError
@@ -54,9 +57,27 @@ def examine(store: Store, *, bundles: bool = True, judge: Judge | None = None) -
         found = [*_file(connection), *_objects(connection)]
         if any(finding.subject.startswith("table ") for finding in found):
             return tuple(found)  # rows cannot be read by columns that may not be there
-        found.extend((*_left_running(connection), *_baseless(connection)))
+        found.extend((*_left_running(connection), *_without_bundle(connection), *_baseless(connection)))
         recorded = _sealed_runs(connection) if bundles else ()
     return (*found, *(finding for row in recorded for finding in _bundle(store, row, judge)))
+
+
+def unrecorded(store: Store, bundles: Iterable[Path]) -> tuple[Path, ...]:
+    """Give the sealed ones of these bundles that no run of the database came from.
+
+    They are nothing wrong: a bundle may be meant for another database. But a run that somebody took out of
+    this one, traces and all, is still known by its bundle.
+    """
+    with store.read() as connection:
+        seals = set(connection.execute(sa.select(schema.runs.c.seal)).scalars())
+    return tuple(bundle for bundle in bundles if is_sealed(bundle) and _seal(bundle) not in seals)
+
+
+def _seal(bundle: Path) -> str | None:
+    try:
+        return digest.sha256_file(bundle / QUALIFICATION)
+    except OSError:
+        return None
 
 
 def _file(connection: sa.Connection) -> Iterator[Finding]:
@@ -98,6 +119,20 @@ def _left_running(connection: sa.Connection) -> Iterator[Finding]:
                 f"left running (got {gone}, expected a live one); resume it with `orch run --resume`, "
                 f"or give it up with `tracker run close {row.run_id} REASON`",
             )
+
+
+def _without_bundle(connection: sa.Connection) -> Iterator[Finding]:
+    runs, places = schema.runs, schema.locations
+    nowhere = (
+        sa.select(runs.c.run_id)
+        .join(places, places.c.run_id == runs.c.run_id, isouter=True)
+        .where(runs.c.seal.is_not(None), places.c.run_id.is_(None))
+        .order_by(runs.c.run_id)
+    )
+    for run in connection.execute(nowhere).scalars():
+        yield Finding(
+            f"run {run}", "a sealed run without a bundle (got no place of one, expected its folder)"
+        )
 
 
 def _baseless(connection: sa.Connection) -> Iterator[Finding]:

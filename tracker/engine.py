@@ -45,6 +45,7 @@ class Engine:
         judge: recomputes bundles before they are recorded.
         default_db: gives the database where neither `--db` nor `TRACKER_DB` names one; asked only then.
         find_bundle: gives a bundle's folder by its path, its name or `last`; what it raises is passed on.
+        bundles: gives the folders of all bundles of the project.
         lane_file: gives the file of a lane by the lane's name, as `orch run` takes it; None if none is known.
     """
 
@@ -53,4 +54,5 @@ class Engine:
     judge: Judge
     default_db: Callable[[], str]
     find_bundle: Callable[[str], Path]
+    bundles: Callable[[], tuple[Path, ...]]
     lane_file: Callable[[str], Path | None]

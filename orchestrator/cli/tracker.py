@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from orchestrator import __version__
 from orchestrator.cli.boundary import guard
-from orchestrator.cli.project import find_bundle, find_project
+from orchestrator.cli.project import all_bundles, find_bundle, find_project
 
 if TYPE_CHECKING:
     from tracker.programme import Programme
@@ -37,6 +37,7 @@ def _run(arguments: list[str]) -> int:
         judge=Judge(__version__, differences),
         default_db=lambda: find_project(quiet=True).tracker_url,
         find_bundle=find_bundle,
+        bundles=lambda: all_bundles(find_project(quiet=True).bundles),
         lane_file=lane_file,
     )
     return tracker.cli.main(arguments, engine)

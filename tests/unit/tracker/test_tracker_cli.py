@@ -198,6 +198,20 @@ def test_doctor(proven: Command, tmp_path: Path) -> None:
     assert proven("doctor", "--no-bundles")[0] == 0
 
 
+def test_doctor_notes_sealed_bundles_that_no_run_came_from(proven: Command, tmp_path: Path) -> None:
+    unknown = building.build(tmp_path / "runs", "0190-2")
+    (tmp_path / "runs" / "open").mkdir()
+    there = (tmp_path / "0190-1", unknown, tmp_path / "runs" / "open")
+    code, out, _ = proven("doctor", bundles=lambda: there)
+    note = f"{unknown}: sealed, and no run here came from it; `tracker ingest` takes it in"
+    assert (code, out) == (0, f"healthy\nnote: {note}\n")
+    assert json.loads(proven("doctor", "--json", bundles=lambda: there)[1]) == {
+        "findings": [],
+        "notes": [note],
+    }
+    assert proven("doctor", "--no-bundles", bundles=lambda: there)[1] == "healthy\n"
+
+
 def test_a_database_rebuilt_from_bundles_says_the_same(proven: Command, tmp_path: Path) -> None:
     said = proven("status")[1], proven("show", "N7")[1]
     other = ("--db", str(tmp_path / "again.sqlite3"))
@@ -316,7 +330,7 @@ def test_what_bundles_say_does_not_drive_the_terminal(tracker: Command, tmp_path
 ROOT = Path(cli.__file__).parents[1]
 START = (
     "import sys; from tracker.cli import main; from tracker.engine import Engine, Judge; "
-    "engine = Engine('0', print, Judge('0', print), print, print, print); "
+    "engine = Engine('0', print, Judge('0', print), print, print, print, print); "
 )
 RUN = START + "sys.exit(main(sys.argv[1:], engine))"
 

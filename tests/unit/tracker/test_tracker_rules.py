@@ -255,6 +255,24 @@ def test_doctor_reports_what_else_was_changed(
     assert subject in {finding.subject for finding in examine(store)}
 
 
+def test_doctor_reports_a_sealed_run_that_names_no_bundle(outsider: sqlite3.Connection, store: Store) -> None:
+    """Every rule lets it in that is told as a run which begins and then ends; a bundle would back it."""
+    columns = "run_id, lane, state, plan, system, started, recorded"
+    outsider.execute(
+        f"INSERT INTO runs({columns}) SELECT 'made-up', lane, 'running', plan, system, started, recorded"
+        " FROM runs WHERE run_id = 'done'"
+    )
+    told = "verdict, grade, ended, omitted, seal, head, records, content_sha256, judge, judged"
+    outsider.execute(
+        f"UPDATE runs SET (state, {told}) = (SELECT state, {told} FROM runs WHERE run_id = 'done')"
+        " WHERE run_id = 'made-up'"
+    )
+    for bundles in (True, False):
+        (finding,) = examine(store, bundles=bundles)
+        assert finding.subject == "run made-up"
+        assert "a sealed run without a bundle" in finding.message
+
+
 def test_doctor_holds_rows_against_their_bundles(outsider: sqlite3.Connection, store: Store) -> None:
     """The triggers are back in place, so only the bundle still tells what was done without them."""
     for name in ("runs_update_terminal", "devices_update"):

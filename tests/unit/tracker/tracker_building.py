@@ -32,6 +32,7 @@ def engine(database: Path, **changed: Any) -> Engine:
         "judge": BELIEVES,
         "default_db": lambda: str(database),
         "find_bundle": Path,
+        "bundles": lambda: (),
         "lane_file": lane_file,
     }
     return Engine(**{**parts, **changed})
