@@ -265,7 +265,7 @@ class Launcher:
         if at and at not in published and versions and max(version for version, _ in versions.values()) > at:
             published.add(at)
             for start in launch.starts:
-                self._keep(self._checkpoint(launch, start))
+                self._keep(self._checkpoint(launch, start, only=f"{at}."))
 
     def _close(
         self, launch: Launch, states: Mapping[str, JobState], reason: str = ""
@@ -299,12 +299,20 @@ class Launcher:
             files[folder / "exit"] = f"{state.exit}\n".encode()
         return files | self._checkpoint(launch, start)
 
-    def _checkpoint(self, launch: Launch, start: Start) -> dict[Path, bytes]:
-        """What a role has in its checkpoint folder and the bundle has not."""
+    def _checkpoint(self, launch: Launch, start: Start, *, only: str = "") -> dict[Path, bytes]:
+        """What a role has in its checkpoint folder and the bundle has not.
+
+        Args:
+            launch: it is running, or has ended.
+            start: whose folder.
+            only: how names begin; while a role runs, what it is still writing is not collected.
+        """
         node, job = self.session.node(start.role), self._job(launch.name, start)
         folder = self.attempt.folder / launch.name / start.role / "checkpoint"
         found = {}
         for name in node.list(job.folder / "checkpoint"):
+            if not name.startswith(only) or (only and name.endswith(".tmp")):
+                continue
             data = None if (folder / name).exists() else node.get(job.folder / "checkpoint" / name)
             if data is not None:
                 found[folder / name] = data
