@@ -12,6 +12,7 @@ import re
 import stat
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,10 @@ class Document:
     text: str
     value: Any
     places: Mapping[KeyPath, Place]
+
+    @cached_property
+    def _lines(self) -> Lines:
+        return Lines(self.text)
 
     def where(self, key_path: Sequence[str | int], *, key: bool = False) -> Where:
         """Gives the place of a value, or of its key; of the nearest parent's key, if it is not there."""
@@ -83,7 +88,7 @@ class Document:
         place = self.places.get(tuple(key_path))
         if not isinstance(value, str) or "\n" in value or place is None:
             return None
-        start = Lines(self.text).offset(place.value)
+        start = self._lines.offset(place.value)
         for skip in (0, 1, 3):  # plain, in quotes, in three of TOML's
             if value and self.text.startswith(value, start + skip):
                 return Where(str(self.path), place.value[0], place.value[1] + skip)
