@@ -1,24 +1,19 @@
-"""Plan and role to program: copies the sources beside the rendered header and runs the pinned compiler there.
+"""Plan and role to program: the sources and the rendered header, through the pinned compiler.
 
-Knows the compiler and its flags; knows no deployment. A program is a function of header, sources, flags and
-compiler alone: the same bytes come from any folder, cache and user.
+Knows the sources and the flags; knows no deployment, and not how a compiler is run. A program is a function
+of header, sources, flags and compiler alone: the same bytes come from any folder, cache and user.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
-import shutil
-import subprocess
-import sys
-import tempfile
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
-from importlib.metadata import version
 from pathlib import Path
 
+from orchestrator.build.compiler import PROGRAM, Task, compile_all, version
+from orchestrator.build.kept import keep, recall
 from orchestrator.build.render import TEMPLATE, render_header
 from orchestrator.errors import Label, Refusal, RefusedError, Where
 from orchestrator.plan.model import Plan, Role
@@ -64,49 +59,62 @@ class Program:
         return len(self.data)
 
 
-def build_programs(
+def _go_on() -> None:
+    """Nobody asks to stop."""
+
+
+def build_programs(  # noqa: PLR0913  # what programs are made of, and how
     plan: Plan,
     pairings: Sequence[tuple[Role, str]],
     content_root: Path,
     cache: Path | None,
+    *,
     workers: int | None = None,
+    check: Callable[[], None] = _go_on,
 ) -> tuple[Program, ...]:
     """Every role's program for its target, in the order given, built side by side.
 
-    Raises:
-        RefusedError: see `build_program`.
-    """
-    with ThreadPoolExecutor(max_workers=workers or os.cpu_count() or 1) as pool:
-        build = partial(build_program, plan, content_root=content_root, cache=cache)
-        return tuple(pool.map(lambda pairing: build(*pairing), pairings))
-
-
-def build_program(plan: Plan, role: Role, target: str, content_root: Path, cache: Path | None) -> Program:
-    """One role's program.
-
     Args:
-        plan: what it computes.
-        role: whose it is.
-        target: one of `TARGETS`.
+        plan: what they compute.
+        pairings: roles, each with one of `TARGETS`.
         content_root: the folder that holds `roles/`.
-        cache: where programs are kept; None keeps nothing.
+        cache: where programs are kept; None keeps nothing, and one that cannot be used is as none.
+        workers: how many compilers may run at once; as many as there are processors if None.
+        check: asked again and again while they run; what it raises ends them.
 
     Raises:
         RefusedError: `target-unsupported`, or `compiler` with what the compiler said.
+        UndecidedError: the compiler cannot be started, was ended by a signal, or did not end in time.
     """
+    tasks = [_task(content_root / "roles", plan, role, target) for role, target in pairings]
+    keys = [_key(task.sources, target) for task, (_, target) in zip(tasks, pairings, strict=True)]
+    kept = {key: data for key in keys if cache is not None and (data := recall(cache, key)) is not None}
+    missing = [(key, task) for key, task in zip(keys, tasks, strict=True) if key not in kept]
+    made = compile_all([task for _, task in missing], workers or os.cpu_count() or 1, check)
+    for (key, _), data in zip(missing, made, strict=True):
+        kept[key] = data
+        if cache is not None:
+            keep(cache, key, data)
+    return tuple(
+        Program(role.name, target, kept[key]) for (role, target), key in zip(pairings, keys, strict=True)
+    )
+
+
+def build_program(plan: Plan, role: Role, target: str, content_root: Path, cache: Path | None) -> Program:
+    """One role's program; see `build_programs`."""
+    (program,) = build_programs(plan, [(role, target)], content_root, cache)
+    return program
+
+
+def _task(roles: Path, plan: Plan, role: Role, target: str) -> Task:
     if target not in TARGETS:
-        message = (
-            f"no native program can be made for this target (got {target}, expected {' or '.join(TARGETS)})"
-        )
+        expected = " or ".join(TARGETS)
+        message = f"no native program can be made for this target (got {target}, expected {expected})"
         raise RefusedError([Refusal(Label.TARGET_UNSUPPORTED, message, Where(role.name))])
-    sources = _sources(content_root / "roles", plan, role)
-    kept = None if cache is None else cache / "programs" / _key(sources, target)
-    data = None if kept is None else _recall(kept)
-    if data is None:
-        data = _compile(sources, role, target)
-        if kept is not None:
-            _keep(kept, data)
-    return Program(role.name, target, data)
+    sources = _sources(roles, plan, role)
+    units = [name for name in sources if name.endswith(".c")]
+    includes = [f"-I{each}" for each in FOLDERS]
+    return Task(role.name, ("-target", target, *includes, *units, "-o", PROGRAM, *FLAGS), sources)
 
 
 def _sources(roles: Path, plan: Plan, role: Role) -> dict[str, bytes]:
@@ -120,65 +128,10 @@ def _sources(roles: Path, plan: Plan, role: Role) -> dict[str, bytes]:
     return files
 
 
-def _key(sources: dict[str, bytes], target: str) -> str:
+def _key(sources: Mapping[str, bytes], target: str) -> str:
     key = hashlib.sha256()
-    for part in (version("ziglang"), target, *FLAGS, *sources):
+    for part in (version(), target, *FLAGS, *sources):
         key.update(f"{len(part)}:{part}".encode())
     for data in sources.values():
         key.update(hashlib.sha256(data).digest())
     return key.hexdigest()
-
-
-def _recall(kept: Path) -> bytes | None:
-    """A program from the cache, unless its bytes are not those that were put there."""
-    try:
-        stored = kept.read_bytes()
-    except OSError:
-        return None
-    digest, data = stored[:32], stored[32:]
-    return data if hashlib.sha256(data).digest() == digest else None
-
-
-def _keep(kept: Path, data: bytes) -> None:
-    kept.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(dir=kept.parent, delete=False) as file:
-        file.write(hashlib.sha256(data).digest() + data)
-    Path(file.name).replace(kept)
-
-
-def _compile(sources: dict[str, bytes], role: Role, target: str) -> bytes:
-    folder = Path(tempfile.mkdtemp(prefix="orch-build-"))
-    try:
-        for name, data in sources.items():
-            (folder / name).parent.mkdir(exist_ok=True)
-            (folder / name).write_bytes(data)
-        environment = {
-            "PATH": os.environ.get("PATH", os.defpath),
-            "HOME": str(folder),
-            # in a folder of its own every file is new: a cache that stays would only grow
-            "ZIG_GLOBAL_CACHE_DIR": str(folder / "zig"),
-            "ZIG_LOCAL_CACHE_DIR": str(folder / "zig"),
-        }
-        units = [name for name in sources if name.endswith(".c")]
-        includes = [f"-I{each}" for each in FOLDERS]
-        command = [
-            sys.executable,
-            "-m",
-            "ziglang",
-            "cc",
-            "-target",
-            target,
-            *includes,
-            *units,
-            "-o",
-            "program",
-        ]
-        done = subprocess.run(
-            [*command, *FLAGS], cwd=folder, env=environment, capture_output=True, text=True, check=False
-        )
-        if done.returncode != 0:
-            message = f"the compiler refuses the program of {role.name}: {done.stderr.strip()}"
-            raise RefusedError([Refusal(Label.COMPILER, message, Where(role.name))])
-        return (folder / "program").read_bytes()
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)

@@ -41,7 +41,10 @@ def act(launcher: Launcher) -> None:
             continue
         folder = launcher.attempt.folder / PROGRAM_FOLDERS[which]
         folder.mkdir(parents=True, exist_ok=True)
-        for program in build_programs(planned.plan, pairings, session.content_root, session.cache):
+        programs = build_programs(
+            planned.plan, pairings, session.content_root, session.cache, check=session.limits.check
+        )
+        for program in programs:
             write_whole(folder / f"{program.role}.elf", program.data)
             session.programs[program.role, which] = program
             listing[f"{PROGRAM_FOLDERS[which]}/{program.role}.elf"] = _entry(program)
