@@ -32,14 +32,14 @@ def make(root: Path, owner: str) -> str | None:
     Raises:
         OSError: the system refuses.
     """
-    for folder in (*reversed(root.parents), root):
-        with suppress(FileExistsError):
-            folder.mkdir(mode=0o700)
-    for folder in (root.parent, root):
-        if fault := _fault(folder):
-            return f"{folder} is not a folder of this user's alone ({fault})"
+    for folder in reversed(root.parents):
+        _make(folder)
     if fault := _passage_fault(root.parent.parent.resolve()):
         return f"others can put another folder in place of {root} ({fault})"
+    for folder in (root.parent, root):
+        _make(folder)
+        if fault := _fault(folder):
+            return f"{folder} is not a folder of this user's alone ({fault})"
     mark = f"{owner}\n{root.name}\n".encode()
     if {entry.name for entry in root.iterdir()} <= {part_name(OWNER_MARK)}:
         write_whole(root / OWNER_MARK, mark)
@@ -49,6 +49,11 @@ def make(root: Path, owner: str) -> str | None:
         got = "none" if found is None else repr(found.decode("utf-8", "backslashreplace"))
         return f"{root} was made for another run (got mark {got}, expected {mark.decode()!r})"
     return None
+
+
+def _make(folder: Path) -> None:
+    with suppress(FileExistsError):
+        folder.mkdir(mode=0o700)
 
 
 def is_marked(folder: Path) -> bool:
