@@ -52,8 +52,9 @@ def make(root: Path, owner: str) -> str | None:
 
 
 def _make(folder: Path) -> None:
-    with suppress(FileExistsError):
-        folder.mkdir(mode=0o700)
+    if not os.path.lexists(folder):  # of some folders that are there, systems say that they cannot be made
+        with suppress(FileExistsError):
+            folder.mkdir(mode=0o700)
 
 
 def is_marked(folder: Path) -> bool:
