@@ -14,13 +14,12 @@ import subprocess
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
 from evidence.digest import sha256_file
 from evidence.files import open_new, open_regular
-from orchestrator.remote import proc
+from orchestrator.remote import notes, proc
 from orchestrator.remote import root as own
 from orchestrator.remote.base import Completed, Job, JobState, NodeFacts, RemoteError
 
@@ -95,6 +94,8 @@ class Local:
             yield
         except OSError as error:
             raise RemoteError(f"{self.name}: cannot {what}: {error.strerror or error}") from error
+        except notes.NotesError as error:
+            raise RemoteError(f"{self.name}: {error}") from error
 
     def put(self, data: bytes, path: PurePosixPath, *, executable: bool = False) -> str:
         """Writes through a temporary name; the digest is of the file read back."""
@@ -189,9 +190,9 @@ class Local:
         """Reads the job's files, then /proc."""
         folder = Path(job.folder) / "job"
         with self._refusals(f"look at {job.folder}"):
-            if (state := self._exited(folder)) is not None:
+            if (state := notes.exited(folder)) is not None:
                 return state
-            identity = self._identity(folder)
+            identity = notes.identity(folder)
             if identity is not None and identity.alive:
                 alive = True
             else:
@@ -199,28 +200,9 @@ class Local:
                 # a runner that somebody stopped says nothing more of a program that is gone
                 alive = watching is not None and (identity is None or not proc.is_stopped(watching))
             # it may have ended between the two looks
-            if (state := self._exited(folder)) is not None:
+            if (state := notes.exited(folder)) is not None:
                 return state
-            status = "running" if alive else "lost" if folder.exists() else "absent"
-            return _state(status, None, self._identity(folder))
-
-    def _exited(self, folder: Path) -> JobState | None:
-        text = _read(folder / "exit")
-        if text is None:
-            return None
-        if not text.isdecimal():
-            raise RemoteError(f"{self.name}: {folder}/exit holds no exit code (got {text!r})")
-        return _state("exited", int(text), self._identity(folder))
-
-    def _identity(self, folder: Path) -> _Identity | None:
-        """What the runner noted of its program; None before it did."""
-        text = _read(folder / "pid")
-        if text is None:
-            return None
-        words = text.split()
-        if len(words) != 3 or not (words[0].isdecimal() and words[1].isdecimal()):  # noqa: PLR2004
-            raise RemoteError(f"{self.name}: {folder}/pid names no process (got {text!r})")
-        return _Identity(int(words[0]), int(words[1]), words[2])
+            return notes.state(folder, "running" if alive else "lost" if folder.exists() else "absent")
 
     def _runner_of(self, job: Job) -> int | None:
         """The shell that watches this job, at the head of its own process group; None if it is gone.
@@ -241,7 +223,7 @@ class Local:
     def signal(self, job: Job, number: int) -> None:
         """Signals the group, only while the recorded process still leads it."""
         with self._refusals(f"signal the job in {job.folder}"), suppress(ProcessLookupError):
-            identity = self._identity(Path(job.folder) / "job")
+            identity = notes.identity(Path(job.folder) / "job")
             if identity is not None and identity.alive:
                 os.killpg(identity.pid, signal.Signals(number))
 
@@ -298,19 +280,6 @@ class Local:
             )
 
 
-@dataclass(frozen=True)
-class _Identity:
-    """A process as the runner noted it: pids are used again, start times in one boot are not."""
-
-    pid: int
-    start_ticks: int
-    boot_id: str
-
-    @property
-    def alive(self) -> bool:
-        return self.boot_id == proc.boot_id() and proc.start_ticks(self.pid) == self.start_ticks
-
-
 def _is_marked(path: Path) -> bool:
     """Whether this folder, or one that it truly lies in, bears our mark."""
     real = path.parent.resolve() / path.name
@@ -320,12 +289,6 @@ def _is_marked(path: Path) -> bool:
 def _is_a_persons(pid: int) -> bool:
     """Whether a process is somebody's who looks on, such as a shell in our folder, or this very one."""
     return pid == os.getpid() or proc.has_terminal(pid)
-
-
-def _state(status: str, code: int | None, identity: _Identity | None) -> JobState:
-    if identity is None:
-        return JobState(status, code)
-    return JobState(status, code, identity.pid, identity.start_ticks, identity.boot_id)
 
 
 def _runner(job: Job) -> list[str]:
@@ -338,10 +301,3 @@ def _ended(child: int) -> bool:
         return os.waitpid(child, os.WNOHANG)[0] == child
     except ChildProcessError:  # reaped already
         return True
-
-
-def _read(path: Path) -> str | None:
-    try:
-        return path.read_text(encoding="ascii", errors="replace").strip()
-    except FileNotFoundError:
-        return None

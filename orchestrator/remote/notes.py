@@ -1,0 +1,77 @@
+"""What a job's runner noted of it, read on the machine where both ran.
+
+Knows the files under `job/` and how a process is told from a later one with its number; starts and signals
+nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from orchestrator.remote import proc
+from orchestrator.remote.base import JobState
+
+
+class NotesError(Exception):
+    """A note that no runner writes; the message names file and content."""
+
+
+@dataclass(frozen=True)
+class Identity:
+    """A process as the runner noted it: pids are used again, start times in one boot are not."""
+
+    pid: int
+    start_ticks: int
+    boot_id: str
+
+    @property
+    def alive(self) -> bool:
+        """Whether it still runs; a zombie does not."""
+        return self.boot_id == proc.boot_id() and proc.start_ticks(self.pid) == self.start_ticks
+
+
+def identity(folder: Path) -> Identity | None:
+    """Which process the program is; None before the runner noted it.
+
+    Raises:
+        NotesError: the note names none.
+        OSError: it cannot be read.
+    """
+    text = _read(folder / "pid")
+    if text is None:
+        return None
+    words = text.split()
+    if len(words) != 3 or not (words[0].isdecimal() and words[1].isdecimal()):  # noqa: PLR2004
+        raise NotesError(f"{folder}/pid names no process (got {text!r})")
+    return Identity(int(words[0]), int(words[1]), words[2])
+
+
+def exited(folder: Path) -> JobState | None:
+    """The state of a job that has left its exit code; None while there is none.
+
+    Raises:
+        NotesError: the note is no exit code.
+        OSError: it cannot be read.
+    """
+    text = _read(folder / "exit")
+    if text is None:
+        return None
+    if not text.isdecimal():
+        raise NotesError(f"{folder}/exit holds no exit code (got {text!r})")
+    return state(folder, "exited", int(text))
+
+
+def state(folder: Path, status: str, code: int | None = None) -> JobState:
+    """A state of this job, with the identity that is noted."""
+    known = identity(folder)
+    if known is None:
+        return JobState(status, code)
+    return JobState(status, code, known.pid, known.start_ticks, known.boot_id)
+
+
+def _read(path: Path) -> str | None:
+    try:
+        return path.read_text(encoding="ascii", errors="replace").strip()
+    except FileNotFoundError:
+        return None
