@@ -124,7 +124,8 @@ def _open(bundle: Path, run_id: str, *, resumed: bool) -> Opened:
         raise RefusedError([Refusal(Label.RUN_LOCKED, message, Where(str(path)))]) from None
     try:
         for part in bundle.rglob(".*.part"):  # what a killed controller was writing
-            part.unlink()
+            if part.is_file():
+                part.unlink()
         return Opened(bundle, Stream.reopen(path, run_id), lock, resumed)
     except StreamError as error:
         os.close(lock)

@@ -6,6 +6,7 @@ where its roles still run, else recorded as a failed attempt and begun anew.
 
 from __future__ import annotations
 
+import shutil
 import signal
 import time
 from collections.abc import Iterator, Mapping
@@ -30,6 +31,7 @@ from orchestrator.qualify.judge import grade_of, judge_steps, qualification
 from orchestrator.qualify.session import Guarded, Limits, Observer, Session
 from orchestrator.qualify.steps import build, preflight, record
 from orchestrator.qualify.view import View
+from orchestrator.remote.base import RemoteError
 from orchestrator.remote.local import Local
 from orchestrator.remote.root import own_root
 from orchestrator.spec.content import Content
@@ -135,21 +137,39 @@ def _run(options: RunOptions, observer: Observer, opened: bundles.Opened) -> Out
             view, sha256_file(bundle / QUALIFICATION), tracking.finish(options.tracker_url, observer, bundle)
         )
     session = _session(options, observer, opened, view)
+    if not opened.stream.sealed and view.attempt(record.NAME) is None:
+        _make_roots(session, opened)
     tracking.begin(options.tracker_url, session)
     for event in opened.stream.events if not opened.resumed else ():
         observer.event(event)
-    if not opened.stream.sealed and view.attempt(record.NAME) is None:
-        for node in session.nodes.values():
-            node.make_root(session.root, session.owner)
     with _signals(session):
         crashed = "" if opened.stream.sealed else run_steps(session)
         return _finish(options, session, view, crashed)
 
 
+def _make_roots(session: Session, opened: bundles.Opened) -> None:
+    """Makes the run's own folder on every node, or refuses; a run that never began leaves no bundle."""
+    try:
+        for node in session.nodes.values():
+            node.make_root(session.root, session.owner)
+    except RemoteError as error:
+        if not opened.resumed:
+            shutil.rmtree(opened.folder)
+        raise RefusedError([Refusal(Label.REMOTE_ROOT, str(error), Where(str(session.root)))]) from error
+
+
 def _open(options: RunOptions) -> bundles.Opened:
     if options.resume is not None:
         opened = bundles.reopen(options.resume)
-        recorded = opened.stream.events[0].data["content_sha256"]
+        begun = opened.stream.events[0].data
+        if begun["remote_root"] != _remote_root() and not opened.stream.sealed:
+            opened.close()
+            message = (
+                f"the run has its folder elsewhere (got {_remote_root()}, expected {begun['remote_root']})"
+            )
+            hint = "TMPDIR names the place"
+            raise RefusedError([Refusal(Label.REMOTE_ROOT, message, Where(str(options.resume)), hint=hint)])
+        recorded = begun["content_sha256"]
         # content is what programs are built from; once they are built, they are in the bundle
         is_built = View(options.resume).attempt(build.NAME) is not None
         if recorded != options.content.digest and not is_built:
