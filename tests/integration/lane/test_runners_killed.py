@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import signal
+import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -108,3 +109,19 @@ def test_a_port_holder_whose_folder_goes_is_not_waited_for(workshop: Workshop):
     controller.communicate(timeout=120)
     assert controller.returncode in {1, 4}
     assert workshop.strays() == []
+
+
+def test_what_is_left_at_the_end_is_noted_and_ended(workshop: Workshop):
+    """A process that no job accounts for works in the run's folder: the run fails, and it is not left."""
+    controller = workshop.start("run", lane(workshop), "--json", "--db", "t.sqlite3")
+    pid_of(workshop, "worker")
+    (root,) = workshop.folder.glob("tmp/orch-*/*")
+    with subprocess.Popen(["sleep", "600"], cwd=root, start_new_session=True) as stray:
+        out, err = controller.communicate(timeout=120)
+        assert stray.wait(timeout=60) == -signal.SIGKILL
+    assert controller.returncode == 1, err
+    result = json.loads(out)
+    checks = {check["name"]: check for step in result["steps"][-1:] for check in step["checks"]}
+    assert checks["local-processes"]["got"] == str(stray.pid)
+    assert checks["local-folder"]["verdict"] == "pass"
+    assert not root.exists()
