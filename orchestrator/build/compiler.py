@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import select
 import shutil
 import signal
 import stat
@@ -30,6 +31,7 @@ PROGRAM = "program"
 DEADLINE_S = 300.0
 _LOOK_S = 0.005
 _MOST_SAID = 1 << 16
+_READS = 16  # at a look: more than a pipe holds, and not for as long as somebody writes
 _FOLDER = "orch-build-"
 _STALE = re.compile(rf"{_FOLDER}(\d{{1,9}})-")
 # said by a compiler that the machine left no room, whatever it was to compile
@@ -110,6 +112,7 @@ class _Compiler:
     def __init__(self, task: Task) -> None:
         self._task = task
         self._limit = time.monotonic() + DEADLINE_S
+        self._said = b""
         try:
             # the name says whose it is, so that what a killed controller leaves is known as such
             self._folder = Path(tempfile.mkdtemp(prefix=f"{_FOLDER}{os.getpid()}-"))
@@ -132,16 +135,15 @@ class _Compiler:
             "ZIG_GLOBAL_CACHE_DIR": str(self._folder / "zig"),
             "ZIG_LOCAL_CACHE_DIR": str(self._folder / "zig"),
         }
-        with (self._folder / "said").open("wb") as said:
-            return subprocess.Popen(
-                [_executable(), "cc", *self._task.arguments],
-                cwd=self._folder,
-                env=environment,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=said,
-                start_new_session=True,  # Ctrl-C is for us to answer; and all that it starts ends with it
-            )
+        return subprocess.Popen(
+            [_executable(), "cc", *self._task.arguments],
+            cwd=self._folder,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,  # no file: it could not say there that the disk is full
+            start_new_session=True,  # Ctrl-C is for us to answer; and all that it starts ends with it
+        )
 
     def _unstarted(self, error: OSError) -> UndecidedError:
         place = f": {error.filename}" if error.filename else ""
@@ -150,8 +152,18 @@ class _Compiler:
         )
 
     def has_ended(self) -> bool:
-        """Whether it has, by itself or by its deadline."""
-        return self._process.poll() is not None or time.monotonic() >= self._limit
+        """Whether it has, by itself or by its deadline. Reads what it says in between."""
+        has_ended = self._process.poll() is not None or time.monotonic() >= self._limit
+        self._listen()
+        return has_ended
+
+    def _listen(self) -> None:
+        """Reads what waits in the pipe; never waits for its end, which a child of a killed one may hold."""
+        pipe = self._process.stderr
+        for _ in range(_READS):
+            if pipe is None or not select.select([pipe], [], [], 0)[0]:
+                return
+            self._said += os.read(pipe.fileno(), _MOST_SAID)[: _MOST_SAID - len(self._said)]
 
     def outcome(self) -> bytes | OrchError:
         """The program, or why there is none. Only of one that has ended."""
@@ -160,22 +172,18 @@ class _Compiler:
             return _undecided(f"the compiler did not end within {DEADLINE_S:g} s for {role}")
         if code < 0:
             return _undecided(f"the compiler was ended by {_signal_name(-code)} while it made {role}")
-        try:
-            said = self._said()
-            if code == 0:
+        if code == 0:
+            try:
                 return (self._folder / PROGRAM).read_bytes()
-        except OSError as error:
-            return _undecided(f"the compiler left no program for {role}: {error.strerror}")
+            except OSError as error:
+                return _undecided(f"the compiler left no program for {role}: {error.strerror}")
+        said = self._said.decode("utf-8", "replace").strip()
         if room := _NO_ROOM.search(said):
             return _undecided(
                 f"the compiler found no room for {role} (got {room[0]}, expected memory and disk)"
             )
         message = f"the compiler refuses the program of {role}: {said}"
         return RefusedError([Refusal(Label.COMPILER, message, Where(role))])
-
-    def _said(self) -> str:
-        with (self._folder / "said").open("rb") as file:
-            return file.read(_MOST_SAID).decode("utf-8", "replace").strip()
 
     def close(self) -> None:
         """Ends it, with all that it started, and removes its folder."""
@@ -184,6 +192,8 @@ class _Compiler:
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
+        if self._process.stderr is not None:
+            self._process.stderr.close()
         shutil.rmtree(self._folder, ignore_errors=True)
 
 

@@ -144,6 +144,16 @@ def test_what_a_compiler_says_is_a_refusal_whatever_bytes_it_uses(
     assert list(temporary.iterdir()) == []
 
 
+def test_a_compiler_that_says_much_is_heard_to_its_end(
+    tmp_path: Path, temporary: Path, zig: Callable[[str], None]
+) -> None:
+    zig("head -c 1000000 /dev/zero | tr '\\0' x >&2; exit 1")
+    with pytest.raises(RefusedError) as refused:
+        build(tmp_path)
+    assert str(refused.value).count("x") > 60_000
+    assert list(temporary.iterdir()) == []
+
+
 def test_a_compiler_that_cannot_be_started_decides_nothing(
     tmp_path: Path, temporary: Path, zig: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
