@@ -13,6 +13,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -97,68 +98,86 @@ def _parser(version: str) -> argparse.ArgumentParser:
         prog="tracker", description="What is planned, what ran, what is proven.", parents=[common]
     )
     parser.add_argument("--version", action="version", version=f"tracker {version}")
-    verbs = parser.add_subparsers(required=True, metavar="COMMAND")
-
-    def add(to: Any, name: str, command: Callable[[Call], Answer], text: str) -> argparse.ArgumentParser:
-        made: argparse.ArgumentParser = to.add_parser(name, help=text, description=text, parents=[common])
-        made.set_defaults(command=command)
-        return made
-
-    def group(name: str, text: str) -> Any:
-        made = verbs.add_parser(name, help=text, description=text, parents=[common])
-        return made.add_subparsers(required=True, metavar="COMMAND")
-
-    def about(to: Any, name: str, command: Callable[[Call], Answer], text: str) -> argparse.ArgumentParser:
-        made = add(to, name, command, text)
-        made.add_argument("id", metavar="RUN", help=_RUN)
-        return made
-
-    add(verbs, "load", commands.load, "make a programme file the one kept; evidence stays").add_argument(
-        "file", type=Path
-    )
-    add(verbs, "status", commands.status, "milestones, runs, and the last runs")
-    add(verbs, "next", commands.next_items, "open items whose needs are met, and what would prove them")
-    add(verbs, "show", commands.show, "an item, or a run").add_argument(
-        "id", metavar="ID", help=f"an item, or a run: {_RUN}"
-    )
-    runs = group("run", "runs: list, show, note, close")
-    listed = add(runs, "list", commands.run_list, "runs, newest first")
-    listed.add_argument("--lane", default="")
-    listed.add_argument("--verdict", default="", choices=("pass", "fail", "unknown"))
-    listed.add_argument("--grade", default="", choices=GRADES)
-    listed.add_argument("--limit", type=_count, default=20, help="at most so many (default: 20)")
-    about(runs, "show", commands.run_show, "everything known of a run")
-    about(runs, "close", commands.run_close, "give up a run that was left running; final").add_argument(
-        "text", metavar="REASON"
-    )
-    noted = about(runs, "note", commands.note, "add a note to a run")
-    noted.add_argument("text", metavar="TEXT")
-    noted.set_defaults(effect="note")
-    proofs = group("evidence", "evidence: list, withdraw, reinstate")
-    add(proofs, "list", commands.evidence_list, "every run that was attached to an item")
-    for effect, text in (
-        ("withdraw", "let a run count no more, for a reason"),
-        ("reinstate", "let it count again"),
-    ):
-        corrected = about(proofs, effect, commands.note, text)
-        corrected.add_argument("text", metavar="REASON")
-        corrected.set_defaults(effect=effect)
-    measured = about(
-        verbs, "measure", commands.measure, "add a measurement beside a run; a later one supersedes"
-    )
-    measured.add_argument("name", metavar="NAME")
-    measured.add_argument("value", metavar="VALUE", type=_number)
-    measured.add_argument("unit", metavar="UNIT", nargs="?", default="")
-    add(verbs, "ingest", commands.ingest, "verify bundles, judge them again and record them").add_argument(
-        "bundles", metavar="BUNDLE", nargs="+", help="its folder, its name, or `last`: the newest one"
-    )
-    looked = add(verbs, "doctor", commands.doctor, "look for what is wrong; repairs nothing")
+    verbs = _Verbs(parser.add_subparsers(required=True, metavar="COMMAND"), common)
+    _add_programme(verbs)
+    _add_runs(verbs)
+    _add_evidence(verbs)
+    looked = verbs.add("doctor", commands.doctor, "look for what is wrong; repairs nothing")
     which = looked.add_mutually_exclusive_group()
     which.add_argument(
         "--no-bundles", dest="bundles", action="store_false", help="do not verify the recorded bundles"
     )
     which.add_argument("--judge", action="store_true", help="judge the recorded bundles again, too")
     return parser
+
+
+@dataclass(frozen=True)
+class _Verbs:
+    """A place for commands: `tracker ...`, or a group such as `tracker run ...`."""
+
+    to: Any
+    common: argparse.ArgumentParser
+
+    def add(self, name: str, command: Callable[[Call], Answer], text: str) -> argparse.ArgumentParser:
+        made: argparse.ArgumentParser = self.to.add_parser(
+            name, help=text, description=text, parents=[self.common]
+        )
+        made.set_defaults(command=command)
+        return made
+
+    def about(self, name: str, command: Callable[[Call], Answer], text: str) -> argparse.ArgumentParser:
+        """Add a command about one run."""
+        made = self.add(name, command, text)
+        made.add_argument("id", metavar="RUN", help=_RUN)
+        return made
+
+    def group(self, name: str, text: str) -> _Verbs:
+        made = self.to.add_parser(name, help=text, description=text, parents=[self.common])
+        return _Verbs(made.add_subparsers(required=True, metavar="COMMAND"), self.common)
+
+
+def _add_programme(verbs: _Verbs) -> None:
+    loaded = verbs.add("load", commands.load, "make a programme file the one kept; evidence stays")
+    loaded.add_argument("file", type=Path)
+    verbs.add("status", commands.status, "milestones, runs, and the last runs")
+    verbs.add("next", commands.next_items, "open items whose needs are met, and what would prove them")
+    shown = verbs.add("show", commands.show, "an item, or a run")
+    shown.add_argument("id", metavar="ID", help=f"an item, or a run: {_RUN}")
+
+
+def _add_runs(verbs: _Verbs) -> None:
+    runs = verbs.group("run", "runs: list, show, note, close")
+    listed = runs.add("list", commands.run_list, "runs, newest first")
+    listed.add_argument("--lane", default="")
+    listed.add_argument("--verdict", default="", choices=("pass", "fail", "unknown"))
+    listed.add_argument("--grade", default="", choices=GRADES)
+    listed.add_argument("--limit", type=_count, default=20, help="at most so many (default: 20)")
+    runs.about("show", commands.run_show, "everything known of a run")
+    closed = runs.about("close", commands.run_close, "give up a run that was left running; final")
+    closed.add_argument("text", metavar="REASON")
+    noted = runs.about("note", commands.note, "add a note to a run")
+    noted.add_argument("text", metavar="TEXT")
+    noted.set_defaults(effect="note")
+
+
+def _add_evidence(verbs: _Verbs) -> None:
+    proofs = verbs.group("evidence", "evidence: list, withdraw, reinstate")
+    proofs.add("list", commands.evidence_list, "every run that was attached to an item")
+    corrections = {"withdraw": "let a run count no more, for a reason", "reinstate": "let it count again"}
+    for effect, text in corrections.items():
+        corrected = proofs.about(effect, commands.note, text)
+        corrected.add_argument("text", metavar="REASON")
+        corrected.set_defaults(effect=effect)
+    measured = verbs.about(
+        "measure", commands.measure, "add a measurement beside a run; a later one supersedes"
+    )
+    measured.add_argument("name", metavar="NAME")
+    measured.add_argument("value", metavar="VALUE", type=_number)
+    measured.add_argument("unit", metavar="UNIT", nargs="?", default="")
+    taken = verbs.add("ingest", commands.ingest, "verify bundles, judge them again and record them")
+    taken.add_argument(
+        "bundles", metavar="BUNDLE", nargs="+", help="its folder, its name, or `last`: the newest one"
+    )
 
 
 def _count(text: str) -> int:

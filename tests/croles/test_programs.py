@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import role_plans
+from one_binding import ONE_BINDING
 from role_bench import ARM, CONTENT, X86, altered_content
 
 from orchestrator.build.bind import bind, split
@@ -32,24 +33,7 @@ def program(request, program_cache) -> Program:
 
 
 def a_binding(plan, **change) -> Binding:
-    one = Binding(
-        plan=plan.digest,
-        run_id="01920000-0000-7000-8000-000000000001",
-        epoch=1,
-        mode="train",
-        resume=False,
-        restore_sha256=None,
-        target=5,
-        publish_at=0,
-        data_sha256="cd" * 32,
-        address="127.0.0.1",
-        port=4000,
-        connect_ms=1000,
-        round_ms=2000,
-        run_ms=3000,
-        secret="5e" * 16,
-    )
-    return replace(one, **change)
+    return replace(ONE_BINDING, plan=plan.digest, **change)
 
 
 @pytest.mark.parametrize("target", TARGETS)

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from one_binding import ONE_BINDING
 
 from orchestrator.build.binding import SIZE, Binding, BindingError
 
@@ -31,24 +32,6 @@ BINDINGS = st.builds(
     run_ms=NUMBERS,
     secret=st.binary(min_size=16, max_size=16).map(bytes.hex),
     hold_after=NUMBERS,
-)
-
-ONE = Binding(
-    plan="ab" * 32,
-    run_id="01920000-0000-7000-8000-000000000001",
-    epoch=1,
-    mode="train",
-    resume=False,
-    restore_sha256=None,
-    target=5,
-    publish_at=0,
-    data_sha256="cd" * 32,
-    address="127.0.0.1",
-    port=4000,
-    connect_ms=1000,
-    round_ms=2000,
-    run_ms=3000,
-    secret="5e" * 16,
 )
 
 
@@ -81,7 +64,7 @@ def test_other_bytes_are_no_binding(data):
 @pytest.mark.parametrize("at", [0, 8, 12, 16, 20, 192, 204, 232, 479])
 def test_a_whole_binding_has_one_right_form(at):
     """Bytes that mean nothing are zero, even under a fitting checksum."""
-    data = bytearray(ONE.pack())
+    data = bytearray(ONE_BINDING.pack())
     data[at] ^= 0x80
     with pytest.raises(BindingError):
         Binding.unpack(resealed(bytes(data)))
@@ -110,14 +93,14 @@ def test_a_whole_binding_has_one_right_form(at):
 )
 def test_values_without_a_place_are_refused(change):
     with pytest.raises(BindingError):
-        replace(ONE, **change).pack()
+        replace(ONE_BINDING, **change).pack()
 
 
-WITHOUT_SECRET = {name: value for name, value in ONE.as_json().items() if name != "secret"}
+WITHOUT_SECRET = {name: value for name, value in ONE_BINDING.as_json().items() if name != "secret"}
 
 
 @pytest.mark.parametrize(
-    "value", [{}, {"plan": "ab" * 32}, ONE.as_json() | {"more": 1}, WITHOUT_SECRET], ids=str
+    "value", [{}, {"plan": "ab" * 32}, ONE_BINDING.as_json() | {"more": 1}, WITHOUT_SECRET], ids=str
 )
 def test_other_names_are_refused(value):
     with pytest.raises(BindingError):
@@ -125,7 +108,7 @@ def test_other_names_are_refused(value):
 
 
 def test_the_layout_is_the_documented_one():
-    data = replace(ONE, restore_sha256="ef" * 32, address="2001:db8::7").pack()
+    data = replace(ONE_BINDING, restore_sha256="ef" * 32, address="2001:db8::7").pack()
     assert data[:12] == b"ORCHBND1\1\0\0\0"
     assert data[24:56] == b"\xab" * 32
     assert data[56:88] == b"\xcd" * 32

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from one_binding import ONE_BINDING
 
-from orchestrator.build.binding import Binding
 from orchestrator.build.elf import describe, verify
 
 LOAD, DYNAMIC, INTERP, STACK = 1, 2, 3, 0x6474E551
@@ -19,23 +19,7 @@ PLAN = "ab" * 32
 
 
 def binding(plan: str = PLAN) -> bytes:
-    return Binding(
-        plan=plan,
-        run_id="01920000-0000-7000-8000-000000000001",
-        epoch=1,
-        mode="train",
-        resume=False,
-        restore_sha256=None,
-        target=5,
-        publish_at=0,
-        data_sha256="cd" * 32,
-        address="127.0.0.1",
-        port=4000,
-        connect_ms=1000,
-        round_ms=2000,
-        run_ms=3000,
-        secret="5e" * 16,
-    ).pack()
+    return replace(ONE_BINDING, plan=plan).pack()
 
 
 def identity(plan: str = PLAN, name: bytes = b"worker\0\0") -> bytes:

@@ -10,7 +10,7 @@ from orchestrator.qualify.checks import Check, StepOutcome, Verdict
 
 PASSED = Check("states-equal", Verdict.PASS, ("a",), "x", "x")
 FAILED = Check(
-    "losses-equal", Verdict.FAIL, ("steps/split/1/run/root/progress", "plan.json"), "0.5", "0.5625"
+    "losses-equal", Verdict.FAIL, ("steps/split/1/part-1/coordinator/progress", "plan.json"), "0.5", "0.5625"
 )
 STEPS = (
     StepOutcome("build", Verdict.PASS, 1, "", (PASSED,), 1.26),
@@ -42,7 +42,7 @@ def test_a_failed_check_says_what_was_expected_what_was_there_and_where():
         "fail: split: losses-equal",
         "  expected 0.5",
         "  got      0.5625",
-        "  see      steps/split/1/run/root/progress",
+        "  see      steps/split/1/part-1/coordinator/progress",
         "  see      plan.json",
     ]
 
