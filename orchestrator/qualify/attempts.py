@@ -81,7 +81,7 @@ def _attempt(session: Session, step: Step, attempt: Attempt) -> str:
         raise UndecidedError(f"{error}; {way_out}") from error
     except OrchError as error:
         _abandon(launcher, str(error))
-        if session.limits.stop_requested:  # Ctrl-C reaches the compiler too: its complaint is ours
+        if session.limits.stop_requested:  # what complains while a lane is being stopped was stopped
             raise StopLaneError(session.limits.stop_requested) from error
         # what is refused is a failure of the step; what cannot be said leaves it undecided
         verdict = Verdict.FAIL if isinstance(error, RefusedError) else Verdict.UNKNOWN
