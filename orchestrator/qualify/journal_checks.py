@@ -28,7 +28,8 @@ def journal(view: View, step: str) -> Check:
     number = int(folder.rpartition("/")[2]) if folder else 0
     said = [event for event in about if event.data.get("attempt") == number]
     problems += [
-        f"{name} is not in the files" for name in {event.data["launch"] for event in said} - set(names)
+        f"{name} is not in the files"
+        for name in sorted({str(event.data["launch"]) for event in said}.difference(names))
     ]
     for name in names:
         launched = view.launch(step, name)

@@ -45,7 +45,7 @@ def as_asked(launched: Launched, wanted: Wanted) -> Check:
     if len(found) != len(launched.launch.starts) or not is_named:
         problems.append("a role twice, or another launch's name")
     nodes = (view.json("binding.json") or {}).get("roles", {})
-    for role in expected.keys() & found.keys():
+    for role in (role for role in expected if role in found):  # in order: a judge says the same each time
         placed = replace(
             expected[role],
             node=str(nodes.get(role, {}).get("node")),

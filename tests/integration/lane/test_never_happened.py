@@ -6,12 +6,14 @@ Whoever runs everything again can make a true bundle; whoever only edits one mus
 from __future__ import annotations
 
 import shutil
+import subprocess
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from lane_workshop import ORCH, Workshop
 from test_forged_bundles import seal_again
 
 from evidence.canonical import dumps, loads
@@ -160,3 +162,23 @@ def test_what_never_happened_is_no_pass(copied: Path, forge: Forge):
     judgement = judge_bundle(copied)
     assert judgement.verdict != "pass"
     assert not judgement.agrees
+
+
+def test_a_judge_says_the_same_in_every_process(copied: Path, workshop: Workshop):
+    """Whatever order sets have in it: else a failed bundle would not agree with its own record."""
+    binding("uninterrupted/1/run-1", round_ms=1, connect_ms=2)(copied)
+    launch(copied, "uninterrupted/1/run-2", lambda value: value["starts"][1]["binding"].update(run_ms=3))
+    (copied / "steps/split/1/part-1/launch.json").unlink()
+    seal_again(copied)
+    said = []
+    for seed in ("1", "2", "3"):
+        done = subprocess.run(
+            [*ORCH, "judge", str(copied), "--json"],
+            env={**workshop.environment, "PYTHONHASHSEED": seed},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=False,
+        )
+        said.append(done.stdout)
+    assert b'"fail"' in said[0]
+    assert said[0] == said[1] == said[2]
