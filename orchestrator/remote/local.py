@@ -39,6 +39,7 @@ class Local:
         self.name = name
         # runners that this controller started, so that they are reaped and leave no zombie
         self._runners: set[int] = set()
+        self._roots: set[Path] = set()
 
     def facts(self) -> NodeFacts:
         """What /proc and uname say."""
@@ -86,6 +87,7 @@ class Local:
             fault = own.make(Path(root), owner)
         if fault:
             raise RemoteError(f"{self.name}: {fault}")
+        self._roots.add(Path(root))
 
     @contextmanager
     def _refusals(self, what: str) -> Iterator[None]:
@@ -231,7 +233,8 @@ class Local:
         """KILLs what works there, again and again: between a look and a signal it may have begun others."""
         path, limit = Path(folder), time.monotonic() + _END_S
         with self._refusals(f"end what runs in {folder}"):
-            if os.path.lexists(path):
+            # a root that was found to be ours stays so, even if its mark was taken away meanwhile
+            if os.path.lexists(path) and not any(path.is_relative_to(root) for root in self._roots):
                 self._demand_mark(path, "nothing is ended")
             while time.monotonic() < limit:
                 found = [pid for pid in self.processes_under(folder) if not _is_a_persons(pid)]

@@ -11,6 +11,12 @@ import pytest
 Orch = Callable[..., subprocess.CompletedProcess[str]]
 
 
+@pytest.fixture(autouse=True)
+def cache_of_its_own(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Logs of provoked bugs, and programs, go where the tests' other files go."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.getbasetemp() / "user-cache"))
+
+
 @pytest.fixture
 def orch(tmp_path: Path, pytestconfig: pytest.Config) -> Orch:
     """The real command in a process of its own, in an empty folder unless another is given."""
