@@ -23,7 +23,7 @@ from evidence.event import Event
 from evidence.stream import read
 
 TURNS = 5
-LONGER_UPDATES, LONGER_SPLIT = 1000, 600
+LONGER_UPDATES, LONGER_SPLIT = 4000, 2400
 AIM = "1.3"
 FIRST_SIGNAL_EXIT = 128
 
@@ -31,11 +31,12 @@ FIRST_SIGNAL_EXIT = 128
 def run(folder: Path) -> tuple[Row, ...]:
     lane = CONTENT / "lanes/diabetes.yaml"
     text = lane.read_text(encoding="utf-8")
-    longer = folder / "longer.yaml"
+    shutil.copytree(CONTENT / "specs", folder / "specs")
+    longer = folder / "lanes" / "longer.yaml"
+    longer.parent.mkdir()
     changes = (
         ("updates: 60", f"updates: {LONGER_UPDATES}"),
         ("split: 36", f"split: {LONGER_SPLIT}"),
-        ("../specs", str(CONTENT / "specs")),
     )
     for old, new in changes:
         if old not in text:
