@@ -183,6 +183,10 @@ class Plan:
             "combine": {"kind": "left-deep", "order": list(self.combine_order)},
         }
 
+    def file_json(self) -> dict[str, object]:
+        """The content of a bundle's `plan.json`: the plan, its digest, and its system's."""
+        return {**self.as_json(), "digest": self.digest, "system_digest": self.system.digest}
+
 
 def _field_json(field: Field) -> list[object]:
     return [field.name, field.size, [word.hex() for word in field.initial]]

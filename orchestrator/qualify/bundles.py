@@ -70,12 +70,7 @@ def create(folder: Path, lane: LaneSpec, planned: Planned, first: dict[str, obje
         _sweep(folder)
         hidden.mkdir(mode=0o700)  # a launch's secret is in it while its roles run
         _copy_specs(lane, planned, hidden)
-        plan = {
-            **planned.plan.as_json(),
-            "digest": planned.plan.digest,
-            "system_digest": planned.plan.system.digest,
-        }
-        write_whole(hidden / "plan.json", dumps(plan))
+        write_whole(hidden / "plan.json", dumps(planned.plan.file_json()))
         with Stream.create(hidden / STREAM, run_id) as stream:
             stream.append(BEGUN, lane.name, {"lane": lane.name, **first})
         hidden.rename(target)

@@ -24,7 +24,7 @@ from orchestrator.qualify.view import View
 
 SCHEMA = "orch-qualification/v1"
 JUDGING = ("build", "oracle", "plan", "qualify", "spec")
-EMULATED, HOST, PHYSICAL = "emulated", "host", "physical"
+EMULATED, HOST = "emulated", "host"
 
 
 @dataclass(frozen=True)

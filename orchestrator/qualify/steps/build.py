@@ -10,7 +10,6 @@ from evidence.files import write_whole
 from orchestrator.build.compile import Program, build_programs
 from orchestrator.build.elf import verify
 from orchestrator.plan.derive import Planned, other_plan
-from orchestrator.plan.model import Plan
 from orchestrator.qualify.checks import Check, equal
 from orchestrator.qualify.launch import OTHER, OWN
 from orchestrator.qualify.launcher import Launcher
@@ -69,7 +68,7 @@ def judge(view: View) -> tuple[Check, ...]:
     fine = "the plan of the bundle's own specs"
     checks = [
         equal("plan", ("plan.json", "specs/index.json"), plan.digest, recorded.get("digest")),
-        equal("plan-file", ("plan.json",), fine, fine if recorded == plan_json(plan) else "something else"),
+        equal("plan-file", ("plan.json",), fine, fine if recorded == plan.file_json() else "something else"),
     ]
     listing = view.json(f"{folder}/programs.json") or {}
     listed = sorted(listing)
@@ -100,8 +99,3 @@ def _faults(data: bytes | None, planned: Planned, role: str, recorded: object) -
 
 def _entry(program: Program) -> dict[str, object]:
     return {"target": program.target, "sha256": program.sha256, "size": program.size}
-
-
-def plan_json(plan: Plan) -> dict[str, object]:
-    """The content of `plan.json`: the plan, its digest, and its system's."""
-    return {**plan.as_json(), "digest": plan.digest, "system_digest": plan.system.digest}
