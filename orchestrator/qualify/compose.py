@@ -1,7 +1,7 @@
 """Launches as steps ask for them: bindings and files made from a few words.
 
-Pure: the same words over the same bundle give the same launch, but for the port and the secret, which are the
-acting side's to choose. So a judge can tell whether what was launched is what its step asks for.
+Pure: the same words over the same bundle give the same launch, but for the ports and the secret, which are
+the acting side's to choose. So a judge can tell whether what was launched is what its step asks for.
 """
 
 from __future__ import annotations
@@ -11,10 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from orchestrator.build.binding import Binding, Mode
+from orchestrator.qualify.endpoints import Endpoint
 from orchestrator.qualify.launch import FROM_PLAN, OWN, Launch, PlacedFile, Start
 from orchestrator.qualify.view import View
-
-LOOPBACK = "127.0.0.1"
 
 
 @dataclass(frozen=True)
@@ -48,13 +47,13 @@ class Wanted:
     port: int | None = None
 
 
-def compose(view: View, wanted: Wanted, *, port: int, secret: str) -> Launch:
+def compose(view: View, wanted: Wanted, *, endpoints: Mapping[str, Endpoint], secret: str) -> Launch:
     """The launch that is asked for.
 
     Args:
         view: the bundle, its `placed` files written.
         wanted: what the step asks for.
-        port: of the root; 0 for a run of one role.
+        endpoints: role -> where it listens, or what it dials; port 0 for a run of one role.
         secret: by which the roles of this launch know each other, 32 hexadecimal digits.
     """
     restored = tuple(
@@ -62,11 +61,12 @@ def compose(view: View, wanted: Wanted, *, port: int, secret: str) -> Launch:
         for name, source in sorted((wanted.restore or {}).items())
     )
     roles = view.roles if wanted.roles is None else wanted.roles
-    return Launch(wanted.name, tuple(_start(view, wanted, role, (port, secret), restored) for role in roles))
+    starts = (_start(view, wanted, role, (endpoints[role], secret), restored) for role in roles)
+    return Launch(wanted.name, tuple(starts))
 
 
 def _start(
-    view: View, wanted: Wanted, role: str, chosen: tuple[int, str], restored: tuple[PlacedFile, ...]
+    view: View, wanted: Wanted, role: str, chosen: tuple[Endpoint, str], restored: tuple[PlacedFile, ...]
 ) -> Start:
     which = wanted.programs.get(role, OWN)
     own_words = hashlib.sha256(view.samples(role)).hexdigest()
@@ -83,8 +83,8 @@ def _start(
         target=wanted.target,
         publish_at=wanted.publish_at,
         data_sha256=own_words,
-        address=LOOPBACK,
-        port=chosen[0],
+        address=chosen[0].address,
+        port=chosen[0].port,
         secret=chosen[1],
         connect_ms=deadlines.connect_ms,
         round_ms=deadlines.round_ms,

@@ -30,14 +30,12 @@ from orchestrator.qualify.checks import STEPS, StepOutcome, Verdict, worst
 from orchestrator.qualify.judge import grade_of, judge_steps, qualification
 from orchestrator.qualify.session import Guarded, Limits, Observer, Session
 from orchestrator.qualify.steps import build, preflight, record
-from orchestrator.qualify.view import View
+from orchestrator.qualify.view import LOCAL, View
 from orchestrator.remote.base import RemoteError
 from orchestrator.remote.local import Local
 from orchestrator.remote.root import own_root
 from orchestrator.spec.content import Content
 from orchestrator.spec.read import read_lane
-
-LOCAL = "local"
 
 
 @dataclass(frozen=True)
@@ -150,12 +148,14 @@ def _run(options: RunOptions, observer: Observer, opened: bundles.Opened) -> Out
 def _make_roots(session: Session, opened: bundles.Opened) -> None:
     """Makes the run's own folder on every node, or refuses; a run that never began leaves no bundle."""
     try:
-        for node in session.nodes.values():
-            node.make_root(session.root, session.owner)
+        for name, node in session.nodes.items():
+            node.make_root(session.roots[name], session.owner)
     except RemoteError as error:
         if not opened.resumed:
             shutil.rmtree(opened.folder)
-        raise RefusedError([Refusal(Label.REMOTE_ROOT, str(error), Where(str(session.root)))]) from error
+        raise RefusedError(
+            [Refusal(Label.REMOTE_ROOT, str(error), Where(str(session.roots[name])))]
+        ) from error
 
 
 def _open(options: RunOptions) -> bundles.Opened:
@@ -220,8 +220,8 @@ def _session(options: RunOptions, observer: Observer, opened: bundles.Opened, vi
         content_root=options.content.root,
         cache=options.cache,
         nodes={LOCAL: Local(LOCAL)},
-        placement=dict.fromkeys(view.roles, LOCAL),
-        root=PurePosixPath(begun.data["remote_root"]) / opened.stream.source,
+        placement=view.wiring.placement,
+        roots={LOCAL: PurePosixPath(begun.data["remote_root"]) / opened.stream.source},
         owner=begun.data["owner"],
         limits=Limits(None if duration is None else time.monotonic() + duration - elapsed, duration),
         keep=begun.data["keep"],

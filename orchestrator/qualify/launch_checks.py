@@ -33,22 +33,24 @@ def began(view: View, step: str, name: str) -> tuple[Launched | None, tuple[Chec
 def as_asked(launched: Launched, wanted: Wanted) -> Check:
     """What was launched is what the step asks for: roles, programs, bindings, files and their bytes, nodes.
 
-    The port and the secret are the acting side's to choose, one of each for a launch.
+    The ports and the secret are the acting side's to choose: one secret for a launch, one port for a node,
+    and that one the root's unless a tunnel leads to it.
     """
     view, name = launched.view, launched.launch.name
-    chosen = launched.launch.starts[0].binding
-    port = chosen.port if wanted.port is None else wanted.port
-    expected = {start.role: start for start in compose(view, wanted, port=port, secret=chosen.secret).starts}
+    secret = launched.launch.starts[0].binding.secret
+    endpoints = view.wiring.endpoints(_ports(launched, wanted))
+    expected = {
+        start.role: start for start in compose(view, wanted, endpoints=endpoints, secret=secret).starts
+    }
     found = {start.role: start for start in launched.launch.starts}
     problems = [] if list(expected) == list(found) else [f"roles {', '.join(found)}"]
     is_named = name == launched.name.rpartition("/")[2] == wanted.name
     if len(found) != len(launched.launch.starts) or not is_named:
         problems.append("a role twice, or another launch's name")
-    nodes = (view.json("binding.json") or {}).get("roles", {})
     for role in (role for role in expected if role in found):  # in order: a judge says the same each time
         placed = replace(
             expected[role],
-            node=str(nodes.get(role, {}).get("node")),
+            node=view.wiring.placement[role],
             executable_sha256=found[role].executable_sha256,
             node_sha256=found[role].node_sha256,
         )
@@ -59,6 +61,15 @@ def as_asked(launched: Launched, wanted: Wanted) -> Check:
     inputs = (f"{launched.name}/launch.json", *wanted.placed)
     fine = "what the step asks for"
     return equal(f"{name}-as-asked", inputs, fine, _all_or(problems, fine))
+
+
+def _ports(launched: Launched, wanted: Wanted) -> dict[str, int]:
+    """Node -> the port that the first of its roles was bound to; a step may name the root's."""
+    wiring = launched.view.wiring
+    ports: dict[str, int] = {}
+    for start in launched.launch.starts:
+        ports.setdefault(wiring.placement[start.role], start.binding.port)
+    return ports if wanted.port is None else {**ports, wiring.root_node: wanted.port}
 
 
 def _differing(role: str, expected: Mapping[str, Any], found: Mapping[str, Any]) -> Iterator[str]:

@@ -74,9 +74,9 @@ class Launcher:
                 self._reattach(found)
             return found
         self._keep({self.session.bundle / name: data for name, data in wanted.placed.items()})
-        asked = compose(
-            self.session.view, wanted, port=self._port(wanted), secret=secrets.token_hex(SECRET_BYTES)
-        )
+        endpoints = self.session.view.wiring.endpoints(self._ports(wanted))
+        secret = secrets.token_hex(SECRET_BYTES)
+        asked = compose(self.session.view, wanted, endpoints=endpoints, secret=secret)
         launch = replace(asked, starts=tuple(self._place(asked.name, start) for start in asked.starts))
         launch.write(folder)
         jobs = {start.role: str(self._job(launch.name, start).folder) for start in launch.starts}
@@ -85,11 +85,14 @@ class Launcher:
             self.session.node(start.role).start(self._job(launch.name, start))
         return launch
 
-    def _port(self, wanted: Wanted) -> int:
+    def _ports(self, wanted: Wanted) -> dict[str, int]:
+        """Node -> the port that its roles are bound to."""
+        view = self.session.view
         if wanted.port is not None:
-            return wanted.port
-        roles = self.session.view.roles
-        return self.session.free_port(roles[0]) if len(roles) > 1 else 0
+            port = wanted.port
+        else:
+            port = self.session.free_port(view.roles[0]) if len(view.roles) > 1 else 0
+        return {view.wiring.root_node: port}
 
     def finish(self, launch: Launch) -> dict[str, RoleRecord]:
         """Waits until every role has ended, collects what they left, and journals it."""
@@ -157,7 +160,8 @@ class Launcher:
         return {"step": self.attempt.step, "attempt": self.attempt.number, "launch": launch, **more}
 
     def _job(self, launch: str, start: Start) -> Job:
-        folder = self.session.root / start.role / f"{self.attempt.step}-{self.attempt.number}-{launch}"
+        root = self.session.roots[self.session.placement[start.role]]
+        folder = root / start.role / f"{self.attempt.step}-{self.attempt.number}-{launch}"
         emulator = self.session.emulators.get(start.role)
         program = str(folder / "role")
         binding = start.binding

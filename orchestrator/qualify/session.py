@@ -129,7 +129,7 @@ class Session:
         content_root: where role programs' sources are.
         nodes: node name -> remote.
         placement: role -> node name.
-        root: the owned folder of this run on every node.
+        roots: node name -> the owned folder of this run there.
         programs: (role, `own` or `other`) -> program; filled by the build step.
         emulators: role -> emulator on its node, for roles under another instruction set.
     """
@@ -142,7 +142,7 @@ class Session:
     cache: Path | None
     nodes: Mapping[str, Remote]
     placement: Mapping[str, str]
-    root: PurePosixPath
+    roots: Mapping[str, PurePosixPath]
     owner: str
     limits: Limits
     keep: bool = False

@@ -22,11 +22,13 @@ from orchestrator.oracle.checkpoint import Checkpoint, CheckpointError, manifest
 from orchestrator.oracle.reference import Reference, Version, bits
 from orchestrator.plan.derive import Planned, derive, other_plan
 from orchestrator.plan.model import Plan
+from orchestrator.qualify.endpoints import Wiring
 from orchestrator.qualify.launch import OTHER, OWN, Launch, ProgressLine, RoleRecord, read_role
 from orchestrator.spec.lane import LaneSpec
 from orchestrator.spec.read import read_lane
 
 INDEX = "specs/index.json"
+LOCAL = "local"
 PROGRAM_FOLDERS = {OWN: "programs", OTHER: "control-programs"}
 
 
@@ -58,6 +60,11 @@ class View:
     def roles(self) -> tuple[str, ...]:
         """Role names in order."""
         return tuple(role.name for role in self.planned.plan.roles)
+
+    @cached_property
+    def wiring(self) -> Wiring:
+        """Which role runs on which node, and how they reach each other."""
+        return Wiring("loopback", dict.fromkeys(self.roles, LOCAL))
 
     def events(self) -> tuple[Event, ...]:
         """The journal as it stands; read again only when it has grown."""

@@ -77,7 +77,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _options(args: argparse.Namespace) -> RunOptions:
-    from orchestrator.qualify.lane import LOCAL, RunOptions
+    from orchestrator.qualify.lane import RunOptions
+    from orchestrator.qualify.view import LOCAL
     from tracker.store import default_url
 
     content = content_of(args.content)

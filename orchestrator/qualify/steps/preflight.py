@@ -45,7 +45,7 @@ def act(launcher: Launcher) -> None:
         facts = node.facts()
         nodes[name] = {
             **_facts_json(facts),
-            "probe_exit": _probe(node, session.root),
+            "probe_exit": _probe(node, session.roots[name]),
             "emulators": _emulators(node),
         }
     launcher.attempt.folder.mkdir(parents=True, exist_ok=True)
@@ -128,7 +128,7 @@ def judge(view: View) -> tuple[Check, ...]:
     nodes, binding = view.json(file), view.json("binding.json")
     if nodes is None or binding is None:
         return (Check("nodes", Verdict.UNKNOWN, (file, "binding.json"), "facts of every node", "nothing"),)
-    placement = {role: binding["roles"][role]["node"] for role in view.roles}
+    placement = view.wiring.placement
     expected = _binding(view, nodes, placement, binding["roles"][view.roles[0]]["port"])
     fine = "what the nodes said of themselves"
     checks = [

@@ -33,14 +33,15 @@ def act(launcher: Launcher) -> None:
     session = launcher.session
     left = {}
     for name, node in session.nodes.items():
-        processes = _left(node, session.root)
+        root = session.roots[name]
+        processes = _left(node, root)
         if processes:
-            node.end(session.root)
+            node.end(root)
         if not session.keep:
-            node.remove(session.root)
+            node.remove(root)
         left[name] = {
             "processes": list(processes),
-            "files": len(node.list(session.root)),
+            "files": len(node.list(root)),
             "kept": session.keep,
         }
     launcher.attempt.folder.mkdir(parents=True, exist_ok=True)
