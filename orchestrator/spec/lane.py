@@ -24,6 +24,7 @@ STEPS = ("preflight", "build", "refusals", "uninterrupted", "split", "host-shado
 INDISPENSABLE = ("preflight", "build", "record")
 OMITTABLE = tuple(step for step in STEPS if step not in INDISPENSABLE)
 MAX_UPDATES = 1 << 31
+UNREACHABLE_MS = 120_000
 
 Gate = Annotated[
     str, TextLike(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", "lower-case letters and digits in words joined by -")
@@ -36,6 +37,9 @@ class DeadlinesModel(FileModel):
     connect: Milliseconds = Field(description="for a peer to connect, such as 10s")
     round: Milliseconds = Field(description="for one round, such as 5s")
     run: Milliseconds = Field(description="for a whole start, such as 5m")
+    unreachable: Milliseconds | None = Field(
+        default=None, description="how long a node may be out of reach before it counts as lost; else 2m"
+    )
 
 
 class LimitsModel(FileModel):
@@ -65,11 +69,12 @@ class LaneFile(FileModel):
 
 @dataclass(frozen=True)
 class Deadlines:
-    """How long roles wait, in milliseconds: to connect, for a round, for a whole start."""
+    """How long is waited, in milliseconds: to connect, for a round, for a whole start, for a lost node."""
 
     connect_ms: int
     round_ms: int
     run_ms: int
+    unreachable_ms: int
 
 
 @dataclass(frozen=True)
@@ -132,6 +137,11 @@ def build(document: Document, model: LaneFile, run: RunSpec) -> LaneSpec:
         updates=model.updates,
         split=model.split,
         omit=dict(model.omit),
-        deadlines=Deadlines(model.deadlines.connect, model.deadlines.round, model.deadlines.run),
+        deadlines=Deadlines(
+            model.deadlines.connect,
+            model.deadlines.round,
+            model.deadlines.run,
+            model.deadlines.unreachable or UNREACHABLE_MS,
+        ),
         limits=Limits(None if duration is None else duration / 1000, model.limits.spend),
     )

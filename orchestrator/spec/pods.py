@@ -7,6 +7,7 @@ named by its path, a host by its fingerprint.
 from __future__ import annotations
 
 import datetime as dt
+import ipaddress
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -54,6 +55,17 @@ def _moment(value: str) -> str:
     return value
 
 
+def _literal(value: str) -> str:
+    try:
+        address = ipaddress.ip_address(value)
+    except ValueError:
+        address = None
+    if address is None or getattr(address, "scope_id", None) is not None:
+        expected = "an IPv4 or IPv6 address without a zone, such as 10.0.0.7"
+        raise complain(Label.VALUE_FORMAT, f"(got `{visible(value)}`, expected {expected})")
+    return str(address)
+
+
 class RentalModel(FileModel):
     """When the rental began, and what it may cost."""
 
@@ -65,7 +77,7 @@ class DefaultsModel(FileModel):
     """What holds for every node that does not say otherwise."""
 
     key: Text | None = Field(default=None, description="the private key's file")
-    port: Port = Field(default=22, description="the SSH port")
+    port: Port | None = Field(default=None, description="the SSH port; else what ssh itself would take")
     owner: Text | None = Field(default=None, description="whose run this is, on the node")
     remote_root: Text = Field(default=REMOTE_ROOT, description="the folder for everything of ours")
 
@@ -74,12 +86,17 @@ class NodeModel(FileModel):
     """One machine."""
 
     host: Host = Field(description="user@host, as ssh takes it")
-    host_key: HostKey = Field(description="the host key's fingerprint, as pinned")
+    host_key: HostKey | None = Field(
+        default=None, description="the host key's fingerprint, as pinned; else known_hosts has to know it"
+    )
     port: Port | None = Field(default=None, description="the SSH port")
     key: Text | None = Field(default=None, description="the private key's file")
     pod: Text | None = Field(default=None, description="what the provider calls it")
     price: Price | None = Field(default=None, description="what it costs, such as 0.44 USD/h")
-    address: Text | None = Field(default=None, description="where other nodes reach it, for direct transport")
+    owned: bool = Field(default=False, description="true for a machine that nobody bills by the hour")
+    address: Annotated[str, AfterValidator(_literal)] | None = Field(
+        default=None, description="where other nodes reach it, for direct transport"
+    )
     cards: Mapping[CardId, Annotated[int, Field(ge=0, le=255)]] = Field(
         default={}, description="card UUID to minor number, as seen and pinned"
     )
@@ -101,16 +118,20 @@ class PodsFile(FileModel):
 
 @dataclass(frozen=True)
 class Node:
-    """One machine as pinned, defaults filled in; `cards` is UUID -> minor, `price` is per hour."""
+    """One machine as pinned, defaults filled in; `cards` is UUID -> minor, `price` is per hour.
+
+    None for user, port, key or host key leaves it to what ssh itself is told on this machine.
+    """
 
     name: str
     user: str | None
     host: str
-    port: int
+    port: int | None
     key: str | None
-    host_key: str
+    host_key: str | None
     pod: str | None
     price: Money | None
+    owned: bool
     address: str | None
     cards: Mapping[str, int]
     emulators: Mapping[str, str]
@@ -174,6 +195,11 @@ def _rental(document: Document, nodes: Mapping[str, Any]) -> Iterator[Refusal]:
     if priced and document.get("rental") is None:
         message = f"`rental` is missing (got a price for {visible(priced[0])}, expected started and cap)"
         yield document.at(Label.FIELD_MISSING, message, ("rental",))
+    for name in (name for name, node in nodes.items() if node.get("price") is None):
+        if nodes[name].get("owned") is not True:
+            message = f"`price` is missing (got none for {visible(name)}, expected what an hour of it costs)"
+            hint = "a machine that nobody bills by the hour says `owned: true`"
+            yield document.at(Label.FIELD_MISSING, message, ("nodes", name, "price"), hint=hint)
     cap = str(document.get("rental", "cap")).split(" ")[-1]
     for name in priced if document.get("rental", "cap") is not None else ():
         currency = str(nodes[name]["price"]).removesuffix("/h").split(" ")[-1]
@@ -263,6 +289,7 @@ def _node(name: str, node: NodeModel, defaults: DefaultsModel) -> Node:
         host_key=node.host_key,
         pod=node.pod,
         price=node.price,
+        owned=node.owned,
         address=node.address,
         cards=dict(node.cards),
         emulators={str(target): command for target, command in node.emulators.items()},

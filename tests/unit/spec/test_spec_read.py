@@ -53,7 +53,7 @@ def test_every_content_file_is_right() -> None:
 def test_the_lane_of_the_samples() -> None:
     lane = read_lane(ROOT / "lanes" / "samples.yaml")
     assert (lane.name, lane.gate, lane.updates, lane.split, lane.omit) == ("samples", "samples", 5, 3, {})
-    assert lane.deadlines == Deadlines(10_000, 5_000, 300_000)
+    assert lane.deadlines == Deadlines(10_000, 5_000, 300_000, 120_000)
     assert lane.limits == Limits(1200.0, None)
     run, system = lane.run, lane.run.system
     assert (run.topology, run.roles, run.samples) == ("pair", ("coordinator", "worker"), (1, 2))
@@ -130,11 +130,12 @@ def test_pods_with_their_defaults(good: Path) -> None:
         "root", "203.0.113.7", 41022, "~/.ssh/id_ed25519", Money(Decimal("0.44"), "USD")
     )  # fmt: skip
     assert (b.port, b.price, b.emulators, b.remote_root) == (
-        22,
+        None,
         None,
         {"aarch64-linux": "qemu-aarch64-static"},
         a.remote_root,
     )
+    assert (a.owned, b.owned) == (False, True)
     assert sorted(a.cards.values()) == [2, 3]
     assert pods.roles["worker1"] == pods.roles["worker2"] == Placement("b", None)
     assert pods.roles["coordinator"].card in a.cards
