@@ -12,11 +12,37 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Protocol
 
-from orchestrator.errors import OrchError
+from orchestrator.errors import Label, OrchError
 
 
 class RemoteError(OrchError):
-    """An operation on a node failed for a reason of the node's; the message names node, path and cause."""
+    """An operation on a node failed for a reason of the node's; the message names node, path and cause.
+
+    Attributes:
+        label: the refusal's name, where it has one; `str()` begins with it.
+    """
+
+    def __init__(self, message: str, label: Label | None = None) -> None:
+        self.label = label
+        super().__init__(message if label is None else f"{label}: {message}")
+
+
+class UnreachableError(RemoteError):
+    """There is no way to the node now. That may pass, and every operation may then be tried again."""
+
+    exit_code = 4
+
+    def __init__(self, message: str, label: Label = Label.UNREACHABLE) -> None:
+        super().__init__(message, label)
+
+
+class NodeLostError(RemoteError):
+    """A node was unreachable for longer than its grace. What runs on it is not known."""
+
+    exit_code = 4
+
+    def __init__(self, message: str, label: Label = Label.NODE_LOST) -> None:
+        super().__init__(message, label)
 
 
 @dataclass(frozen=True)
@@ -60,20 +86,48 @@ class NodeFacts:
 
 
 @dataclass(frozen=True)
+class Room:
+    """What is left of a file system for this user; None where it does not say or has no such bound."""
+
+    free_bytes: int | None
+    free_inodes: int | None
+
+
+@dataclass(frozen=True)
+class Clock:
+    """A node's wall clock against the controller's.
+
+    Attributes:
+        offset_ns: what the node's clock shows more.
+        error_ns: by how much the offset may be wrong, either way.
+    """
+
+    offset_ns: int
+    error_ns: int
+
+
+@dataclass(frozen=True)
 class Job:
     """One role program to run.
+
+    It begins with no other environment than the node's PATH and HOME, `LC_ALL=C`, and what is named here;
+    the later wins.
 
     Attributes:
         folder: work folder on the node; the job's own files are under `job/` in it.
         argv: program and arguments.
         deadline_s: after this the runner ends it, whoever else is gone.
         grace_s: seconds between TERM and KILL.
+        environment: names and values.
+        inherit: names whose values are the node's own; one that the node does not have is left out.
     """
 
     folder: PurePosixPath
     argv: tuple[str, ...]
     deadline_s: int
     grace_s: int = 2
+    environment: tuple[tuple[str, str], ...] = ()
+    inherit: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -96,8 +150,23 @@ class JobState:
     boot_id: str = ""
 
 
+class Tunnel(Protocol):
+    """A way from a port on one node's 127.0.0.1 to a port on another's."""
+
+    port: int
+    died: str
+
+    def is_alive(self) -> bool:
+        """Whether it still carries connections; once it does not, `died` says why."""
+        ...
+
+    def close(self) -> None:
+        """Takes it down, with every connection through it. A second call does nothing."""
+        ...
+
+
 class Remote(Protocol):
-    """A node. Every method raises RemoteError where the node refuses."""
+    """A node. Every method raises RemoteError where the node refuses, UnreachableError where none answers."""
 
     name: str
 
@@ -189,4 +258,51 @@ class Remote(Protocol):
 
         Refuses a folder that neither bears our owner's mark nor truly lies under one that does.
         """
+        ...
+
+    def resolve(self, root: PurePosixPath) -> PurePosixPath:
+        """Where a folder is meant: a relative one is under the home folder of the node's user."""
+        ...
+
+    def room(self, path: PurePosixPath) -> Room:
+        """What is free on the file system of a folder, or of the nearest folder above it that is there."""
+        ...
+
+    def clock(self) -> Clock:
+        """How far the node's wall clock is from the controller's."""
+        ...
+
+    def missing_tools(self) -> tuple[str, ...]:
+        """What the node lacks of the tools that jobs, files and looks need; said as a person would."""
+        ...
+
+    def lock(self, base: PurePosixPath, run_id: str, owner: str) -> str:
+        """Takes the one lock of a base folder, that no two runs work there at once.
+
+        Whoever holds it may take it again, from another controller too. One that was left behind is taken
+        over; `lock_holder` says beforehand that it was.
+
+        Returns:
+            Nothing if it is ours now, else who has it and since when, for people.
+        """
+        ...
+
+    def lock_holder(self, base: PurePosixPath) -> str:
+        """Who has the lock, since when, and why it counts no more if so; nothing if nobody has it."""
+        ...
+
+    def beat(self, base: PurePosixPath, run_id: str) -> None:
+        """Says that the holder of the lock still works. Raises RemoteError where it is another's by now."""
+        ...
+
+    def unlock(self, base: PurePosixPath, run_id: str) -> None:
+        """Gives the lock back, if this run has it."""
+        ...
+
+    def tunnel(self, to: Remote, port: int) -> Tunnel:
+        """Opens a fresh port on this node's 127.0.0.1 that leads to `port` on the 127.0.0.1 of `to`."""
+        ...
+
+    def close(self) -> None:
+        """Lets go of the way to the node. What runs there goes on."""
         ...

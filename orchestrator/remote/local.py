@@ -19,17 +19,25 @@ from typing import BinaryIO
 
 from evidence.digest import sha256_file
 from evidence.files import open_new, open_regular
-from orchestrator.remote import notes, proc
+from orchestrator.remote import lock, notes, proc
 from orchestrator.remote import root as own
-from orchestrator.remote.base import Completed, Job, JobState, NodeFacts, RemoteError
-
-RUNNER = Path(__file__).with_name("runner.sh")
+from orchestrator.remote.base import (
+    Clock,
+    Completed,
+    Job,
+    JobState,
+    NodeFacts,
+    Remote,
+    RemoteError,
+    Room,
+    Tunnel,
+)
+from orchestrator.remote.local_lock import LocalLock
+from orchestrator.remote.runners import Runners
 
 _LOOK_S = 0.001
-_START_S = 10.0
 _END_S = 2.0
-_NO_FILES = [(os.POSIX_SPAWN_OPEN, descriptor, os.devnull, os.O_RDWR, 0) for descriptor in (0, 1, 2)]
-_IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
+_TOOLS = ("sh", "setsid", "sleep", "mkdir", "mv")
 
 
 class Local:
@@ -37,8 +45,7 @@ class Local:
 
     def __init__(self, name: str = "local") -> None:
         self.name = name
-        # runners that this controller started, so that they are reaped and leave no zombie
-        self._runners: set[int] = set()
+        self._runners = Runners()
         self._roots: set[Path] = set()
 
     def facts(self) -> NodeFacts:
@@ -149,37 +156,12 @@ class Local:
                 return ()
 
     def start(self, job: Job) -> None:
-        """Starts the job under the runner, in a session of its own, and waits until it has its folder."""
-        made = Path(job.folder) / "job"
-        argv = [*_runner(job), str(job.deadline_s), str(job.grace_s), *job.argv]
+        """Starts the job under the runner and waits until it has its folder."""
         with self._refusals(f"start in {job.folder}"):
             self._demand_mark(Path(job.folder), "nothing is started")
             Path(job.folder).mkdir(parents=True, exist_ok=True)
-            self._runners.add(
-                runner := os.posix_spawnp(
-                    argv[0],
-                    argv,
-                    os.environ,
-                    file_actions=_NO_FILES,
-                    setsid=True,
-                    setsigdef=_IGNORED_BY_PYTHON,
-                )
-            )
-            limit = time.monotonic() + _START_S
-            while not made.exists():
-                self._reap()
-                if runner in self._runners and time.monotonic() < limit:
-                    time.sleep(_LOOK_S)
-                elif not made.exists():  # it may have made it and ended between the two looks
-                    self._give_up(runner)
-                    raise RemoteError(f"{self.name}: cannot start in {job.folder}: the runner made no folder")
-
-    def _give_up(self, runner: int) -> None:
-        """Ends a runner that we started, with all that it started before it had its folder."""
-        if runner in self._runners:
-            os.killpg(runner, signal.SIGKILL)
-            os.waitpid(runner, 0)
-            self._runners.discard(runner)
+            if not self._runners.start(job):
+                raise RemoteError(f"{self.name}: cannot start in {job.folder}: the runner made no folder")
 
     def prevent(self, job: Job) -> None:
         """Makes the folder that the runner would have to make. Where there is no root, nothing can start."""
@@ -198,29 +180,13 @@ class Local:
             if identity is not None and identity.alive:
                 alive = True
             else:
-                watching = self._runner_of(job)
+                watching = self._runners.of(job)
                 # a runner that somebody stopped says nothing more of a program that is gone
                 alive = watching is not None and (identity is None or not proc.is_stopped(watching))
             # it may have ended between the two looks
             if (state := notes.exited(folder)) is not None:
                 return state
             return notes.state(folder, "running" if alive else "lost" if folder.exists() else "absent")
-
-    def _runner_of(self, job: Job) -> int | None:
-        """The shell that watches this job, at the head of its own process group; None if it is gone.
-
-        Its watchdog bears the same command line, and may outlive a runner that was killed.
-        """
-        self._reap()
-        wanted = _runner(job)
-        for pid in proc.pids():
-            with suppress(ProcessLookupError):
-                if proc.cmdline(pid)[: len(wanted)] == wanted and os.getpgid(pid) == pid:
-                    return pid
-        return None
-
-    def _reap(self) -> None:
-        self._runners -= {runner for runner in self._runners if _ended(runner)}
 
     def signal(self, job: Job, number: int) -> None:
         """Signals the group, only while the recorded process still leads it."""
@@ -241,7 +207,7 @@ class Local:
                 for pid in found:
                     with suppress(ProcessLookupError):
                         os.kill(pid, signal.SIGKILL)
-                self._reap()
+                self._runners.reap()
                 if not found:
                     return
                 time.sleep(_LOOK_S)
@@ -275,6 +241,55 @@ class Local:
             self._demand_mark(path, "nothing is removed")
             shutil.rmtree(real)
 
+    def resolve(self, root: PurePosixPath) -> PurePosixPath:
+        """Under this user's home folder, unless it is absolute."""
+        return PurePosixPath(Path.home()) / root
+
+    def room(self, path: PurePosixPath) -> Room:
+        """What statvfs says; file systems without a fixed number of inodes say 0 of 0."""
+        with self._refusals(f"look at the file system of {path}"):
+            there = next(folder for folder in (Path(path), *Path(path).parents) if folder.is_dir())
+            said = os.statvfs(there)
+        return Room(said.f_bavail * said.f_frsize, said.f_favail if said.f_files else None)
+
+    def clock(self) -> Clock:
+        """It is the controller's own."""
+        return Clock(0, 0)
+
+    def missing_tools(self) -> tuple[str, ...]:
+        """What the runner needs; the rest is done by this program itself."""
+        return tuple(tool for tool in _TOOLS if shutil.which(tool) is None)
+
+    def lock(self, base: PurePosixPath, run_id: str, owner: str) -> str:
+        """Takes it in this process's name."""
+        with self._refusals(f"lock {base}"):
+            return lock.take(LocalLock(Path(base)), base, run_id, owner)
+
+    def lock_holder(self, base: PurePosixPath) -> str:
+        """Reads it."""
+        with self._refusals(f"look at the lock of {base}"):
+            return lock.described(LocalLock(Path(base)))
+
+    def beat(self, base: PurePosixPath, run_id: str) -> None:
+        """Notes the time since the boot."""
+        with self._refusals(f"note that we work in {base}"):
+            lock.beat(LocalLock(Path(base)), base, run_id)
+
+    def unlock(self, base: PurePosixPath, run_id: str) -> None:
+        """Removes it."""
+        with self._refusals(f"unlock {base}"):
+            lock.give_back(LocalLock(Path(base)), run_id)
+
+    def tunnel(self, to: Remote, port: int) -> Tunnel:
+        """Refuses: whoever is here reaches every port here, and nothing else."""
+        raise RemoteError(
+            f"{self.name}: there is no tunnel from this machine to port {port} of {to.name}"
+            " (got this machine, expected a node over SSH)"
+        )
+
+    def close(self) -> None:
+        """Holds nothing."""
+
     def _demand_mark(self, path: Path, otherwise: str) -> None:
         if not _is_marked(path):
             raise RemoteError(
@@ -292,15 +307,3 @@ def _is_marked(path: Path) -> bool:
 def _is_a_persons(pid: int) -> bool:
     """Whether a process is somebody's who looks on, such as a shell in our folder, or this very one."""
     return pid == os.getpid() or proc.has_terminal(pid)
-
-
-def _runner(job: Job) -> list[str]:
-    """How the command line of a job's runner begins; no other job's begins so."""
-    return ["sh", str(RUNNER), str(job.folder)]
-
-
-def _ended(child: int) -> bool:
-    try:
-        return os.waitpid(child, os.WNOHANG)[0] == child
-    except ChildProcessError:  # reaped already
-        return True

@@ -20,6 +20,11 @@ def boot_id() -> str:
     return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
 
 
+def uptime_s() -> float:
+    """Seconds since the boot; no one can set this clock."""
+    return float(Path("/proc/uptime").read_text(encoding="ascii").split()[0])
+
+
 def pids() -> Iterator[int]:
     """Every process."""
     return (int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdecimal())

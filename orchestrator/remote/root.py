@@ -32,14 +32,8 @@ def make(root: Path, owner: str) -> str | None:
     Raises:
         OSError: the system refuses.
     """
-    for folder in reversed(root.parents):
-        _make(folder)
-    if fault := _passage_fault(root.parent.parent.resolve()):
-        return f"others can put another folder in place of {root} ({fault})"
-    for folder in (root.parent, root):
-        _make(folder)
-        if fault := _fault(folder):
-            return f"{folder} is not a folder of this user's alone ({fault})"
+    if fault := make_base(root.parent) or _make_own(root):
+        return fault
     mark = f"{owner}\n{root.name}\n".encode()
     if {entry.name for entry in root.iterdir()} <= {part_name(OWNER_MARK)}:
         write_whole(root / OWNER_MARK, mark)
@@ -49,6 +43,28 @@ def make(root: Path, owner: str) -> str | None:
         got = "none" if found is None else repr(found.decode("utf-8", "backslashreplace"))
         return f"{root} was made for another run (got mark {got}, expected {mark.decode()!r})"
     return None
+
+
+def make_base(base: Path) -> str | None:
+    """Makes the folder that roots are in, mode 0700, or finds it so.
+
+    Returns:
+        Why it is not safe there from others; None if it is.
+
+    Raises:
+        OSError: the system refuses.
+    """
+    for folder in reversed(base.parents):
+        _make(folder)
+    if fault := _passage_fault(base.parent.resolve()):
+        return f"others can put another folder in place of {base} ({fault})"
+    return _make_own(base)
+
+
+def _make_own(folder: Path) -> str | None:
+    _make(folder)
+    fault = _fault(folder)
+    return f"{folder} is not a folder of this user's alone ({fault})" if fault else None
 
 
 def _make(folder: Path) -> None:

@@ -1,14 +1,15 @@
 #!/bin/sh
-# Runs one role program, detached: sh runner.sh FOLDER DEADLINE GRACE PROGRAM [ARGUMENT...]
+# Runs one role program, detached: sh runner.sh FOLDER DEADLINE GRACE NAMES PROGRAM [ARGUMENT...]
 #
 # Under FOLDER/job: stdout, stderr, pid ("pid start-ticks boot-id"), exit (the exit code; 128 + N for signal N).
 # Making FOLDER/job is atomic, so a second start of the same job does nothing. The program gets a session and
 # process group of its own; DEADLINE seconds after its start it is ended, TERM first, KILL after GRACE seconds.
 # Like every command in the background it begins with INT and QUIT ignored. The runner itself must lead a process
-# group of its own. If it is killed, its watchdog still keeps the deadline.
+# group of its own. If it is killed, its watchdog still keeps the deadline. NAMES are variables that the program
+# finds set, in one argument; their values are in ORCH_SET_NAME here, so that none of them is meant for this shell.
 set -u
-folder=$1 deadline=$2 grace=$3
-shift 3
+folder=$1 deadline=$2 grace=$3 names=$4
+shift 4
 cd "$folder" || exit 125
 here=$PWD
 mkdir job 2>/dev/null || exit 0
@@ -23,7 +24,16 @@ ticks() {
     printf '%s\n' "$1"
 }
 
-setsid "$@" >job/stdout 2>job/stderr </dev/null &
+# setsid is looked for before the program's own PATH is set
+(
+    setsid=$(command -v setsid) || setsid=setsid
+    set -- "$setsid" "$@"
+    for ORCH_SET_ in $names; do
+        eval "$ORCH_SET_=\$ORCH_SET_$ORCH_SET_; export $ORCH_SET_; unset ORCH_SET_$ORCH_SET_"
+    done
+    unset OLDPWD ORCH_SET_
+    exec "$@"
+) >job/stdout 2>job/stderr </dev/null &
 child=$!
 # its group exists once setsid has run: a signal to a process noted before that would reach nobody
 until kill -0 "-$child" 2>/dev/null; do

@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
-from orchestrator.remote import local
+from orchestrator.remote import runners
 from orchestrator.remote.base import Job, RemoteError
 from orchestrator.remote.local import Local
 
@@ -53,7 +53,7 @@ def test_a_runner_that_never_has_its_folder_is_ended(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     shell(f"echo $$ >{tmp_path}/pid; sleep 600 & echo $! >{tmp_path}/child; wait")
-    monkeypatch.setattr(local, "_START_S", 1.0)
+    monkeypatch.setattr(runners, "_START_S", 1.0)
     with pytest.raises(RemoteError, match="the runner made no folder"):
         Local().start(Job(root / "work", ("true",), 60))
     for name in ("pid", "child"):
@@ -85,14 +85,14 @@ def test_a_job_that_has_ended_before_we_looked_was_started(
     root: PurePosixPath, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     node = Local()
-    reap = node._reap
+    reap = node._runners.reap
 
     def late() -> None:
         until(lambda: node.get(root / "work" / "job" / "exit") is not None)
         time.sleep(0.1)
         reap()
 
-    monkeypatch.setattr(node, "_reap", late)
+    monkeypatch.setattr(node._runners, "reap", late)
     job = Job(root / "work", ("true",), 60)
     node.start(job)
     assert node.inspect(job).exit == 0
