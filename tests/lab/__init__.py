@@ -1,0 +1,1 @@
+"""Nodes to reach over SSH, made by the tests themselves: their sshd, file system, network and faults."""
