@@ -1,7 +1,7 @@
 """What a node under test is like, and the folders and mounts that make it so.
 
-A node has its own HOME (/root), /tmp, /var/tmp, /dev/shm and /run, all of them plain folders of the test's, so that
-whatever is left there shows; the rest of the file system is this machine's.
+A node has its own HOME (/root), /tmp, /var/tmp, /dev/shm and /run, all of them plain folders of the test's,
+so that whatever is left there shows; the rest of the file system is this machine's.
 """
 
 from __future__ import annotations
