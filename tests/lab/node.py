@@ -61,6 +61,7 @@ class SshNode:
             "key": str(self.key),
             "host_key": self.host_key,
             "remote_root": ".orch" if self.space else str(self.folder / "orch"),
+            "owned": True,
         }
         entry.update(more)
         return {name: value for name, value in entry.items() if value is not None}

@@ -59,14 +59,6 @@ class Space:
         """The command that runs `argv` in here."""
         return (*BOUND, "nsenter", "-t", str(self.init), "-m", "-p", "-n", "--", *argv)
 
-    def run(self, *argv: str, data: str | None = None) -> str:
-        """Runs a command in here to its end; gives what it wrote."""
-        done = subprocess.run(
-            self.inside(*argv), input=data, capture_output=True, text=True, check=False, timeout=PATIENCE_S
-        )
-        assert done.returncode == 0, (argv, done)
-        return done.stdout
-
     def seen(self, path: Path | str) -> Path:
         """A path in here, as seen from outside."""
         return Path(f"/proc/{self.init}/root") / str(path).lstrip("/")
