@@ -2,8 +2,8 @@
 
     tests' network -- TAP == relay (delay, loss, black hole) == TAP -- bridge -- veth -- each node
 
-The bridge is in a network of its own too: nothing is added to the tests' network but one TAP device, which is gone
-with the relay's process.
+The bridge is in a network of its own too: nothing is added to the tests' network but one TAP device, which
+is gone with the relay's process.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Network:
         Args:
             delay_ms: how long each frame takes, one way.
             loss: the part of all frames that never arrives, 0 to 1.
-            swallow: `out` (towards the nodes) and `in`: no frame arrives that way any more, and nobody is told.
+            swallow: `out` (towards the nodes), `in`: nothing arrives that way any more, and nobody is told.
             only: the nodes whose frames it is about; all if empty.
         """
         named = [one for node in only for one in self._both(node)]

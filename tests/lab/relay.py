@@ -1,9 +1,10 @@
 """A wire between two networks that delays, loses or swallows what it carries: `relay.py TAP PID TAP`.
 
-Opens the first TAP device in the network that it is started in, the second in that of process PID. Commands come
-as lines of JSON on stdin, each the whole of the wire's behaviour from then on, and are answered with `ok`:
-`{"delay_ms": 0, "loss": 0.0, "swallow": ["out", "in"], "only": ["192.0.2.1"]}`. `out` is from the first to the second;
-`only`, if it is not empty, leaves every frame that names none of these addresses alone. Stands alone: a program.
+Opens the first TAP device in the network that it is started in, the second in that of process PID. Commands
+come as lines of JSON on stdin, each the whole of the wire's behaviour from then on, and are answered with `ok`:
+`{"delay_ms": 0, "loss": 0.0, "swallow": ["out", "in"], "only": ["192.0.2.1"]}`. `out` is from the first to the
+second; `only`, if it is not empty, leaves every frame that names none of these addresses alone. Stands alone:
+a program.
 """
 
 from __future__ import annotations
@@ -75,6 +76,11 @@ class Wire:
         return now + self.delay_s
 
 
+def say_ok() -> None:
+    sys.stdout.write("ok\n")
+    sys.stdout.flush()
+
+
 def main() -> None:
     near = tap(sys.argv[1])
     enter(int(sys.argv[2]))
@@ -84,7 +90,7 @@ def main() -> None:
     selector = selectors.DefaultSelector()
     for source in (near, far, sys.stdin.fileno()):
         selector.register(source, selectors.EVENT_READ)
-    print("ok", flush=True)
+    say_ok()
     while True:
         timeout = max(0.0, waiting[0][0] - time.monotonic()) if waiting else None
         for key, _ in selector.select(timeout):
@@ -93,7 +99,7 @@ def main() -> None:
                 if not line:
                     return
                 wire.behave(line)
-                print("ok", flush=True)
+                say_ok()
                 continue
             frame = os.read(key.fd, FRAME)
             target, direction = ways[key.fd]
