@@ -1,10 +1,10 @@
 """A wire between two networks that delays, loses or swallows what it carries: `relay.py TAP PID TAP`.
 
 Opens the first TAP device in the network that it is started in, the second in that of process PID. Commands
-come as lines of JSON on stdin, each the whole of the wire's behaviour from then on, and are answered with `ok`:
-`{"delay_ms": 0, "loss": 0.0, "swallow": ["out", "in"], "only": ["192.0.2.1"]}`. `out` is from the first to the
-second; `only`, if it is not empty, leaves every frame that names none of these addresses alone. Stands alone:
-a program.
+come as lines of JSON on stdin, each the whole of the wire's behaviour from then on, and are answered with
+`ok`: `{"delay_ms": 0, "loss": 0.0, "swallow": ["out", "in"], "only": ["192.0.2.1"]}`. `out` is from the
+first to the second; `only`, if it is not empty, leaves every frame that names none of these addresses
+alone. Stands alone: a program.
 """
 
 from __future__ import annotations
