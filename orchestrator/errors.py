@@ -48,12 +48,16 @@ class Label(StrEnum):
     SIGNING_UNSUPPORTED = "signing-unsupported"
     DEPENDENCY_CYCLE = "dependency-cycle"
     REFERENCE_OUTSIDE = "reference-outside"
+    SECRET_IN_FILE = "secret-in-file"  # noqa: S105 - a label's name
+    # what is pasted on a command line
+    SSH_LINE = "ssh-line"
     # admission
     CAPACITY_UNKNOWN = "capacity-unknown"
     CAPACITY_EXCEEDED = "capacity-exceeded"
     # machines
     EMULATOR_MISSING = "emulator-missing"
     PODS_UNSUPPORTED = "pods-unsupported"
+    SHELL_UNUSABLE = "shell-unusable"
     REMOTE_ROOT = "remote-root"
     RUN_LOCKED = "run-locked"
     UNREACHABLE = "unreachable"
