@@ -29,10 +29,11 @@ _OPTIONS: Final = {"port": "p", "user": "l", "identityfile": "i"}
 _HARMLESS: Final = """
 addkeystoagent addressfamily batchmode checkhostip ciphers compression connectionattempts connecttimeout
 controlmaster controlpath controlpersist dynamicforward exitonforwardfailure forwardagent forwardx11
-forwardx11trusted globalknownhostsfile hashknownhosts hostkeyalgorithms identitiesonly kexalgorithms localforward
-loglevel macs numberofpasswordprompts passwordauthentication preferredauthentications pubkeyacceptedalgorithms
-pubkeyacceptedkeytypes pubkeyauthentication remoteforward requesttty sendenv serveralivecountmax
-serveraliveinterval setenv stricthostkeychecking tcpkeepalive updatehostkeys userknownhostsfile visualhostkey
+forwardx11trusted globalknownhostsfile hashknownhosts hostkeyalgorithms identitiesonly kexalgorithms
+localforward loglevel macs numberofpasswordprompts passwordauthentication preferredauthentications
+pubkeyacceptedalgorithms pubkeyacceptedkeytypes pubkeyauthentication remoteforward requesttty sendenv
+serveralivecountmax serveraliveinterval setenv stricthostkeychecking tcpkeepalive updatehostkeys
+userknownhostsfile visualhostkey
 """
 _URL = re.compile(r"ssh://(?:(?P<user>[^@/:\s]*)(?P<password>:[^@/\s]*)?@)?(?P<place>[^/?#\s]+)/?")
 _USER = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
@@ -224,7 +225,7 @@ def _line(reading: _Reading) -> SshLine:
     if at and not _USER.fullmatch(user):
         reading.refuse(f"`{visible(user)}` as the user", "a user's name")
     if host.lower() == RUNPOD_PROXY:
-        hint = "copy the line under `SSH over exposed TCP` of RunPod's Connect page: it has the pod's own address"
+        hint = "copy the line under `SSH over exposed TCP` of RunPod's Connect page: the pod's own address"
         reading.refuse(RUNPOD_PROXY, "the pod's public TCP endpoint", hint, Label.SHELL_UNUSABLE)
     login = reading.found.get("l")
     if login is not None and not _USER.fullmatch(login):
