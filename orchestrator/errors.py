@@ -57,7 +57,6 @@ class Label(StrEnum):
     # machines
     EMULATOR_MISSING = "emulator-missing"
     PODS_UNSUPPORTED = "pods-unsupported"
-    SHELL_UNUSABLE = "shell-unusable"
     REMOTE_ROOT = "remote-root"
     RUN_LOCKED = "run-locked"
     UNREACHABLE = "unreachable"

@@ -53,6 +53,11 @@ class Secrets:
         }
         return cls({name: value for name, value in found.items() if len(value) >= LEAST_CHARS})
 
+    @classmethod
+    def here(cls, names: Iterable[str] = ()) -> Secrets:
+        """Gives the secrets of this process's environment."""
+        return cls.of(os.environ, names)
+
     def redact(self, data: bytes) -> bytes:
         """Gives the bytes with `MARK` in place of every secret."""
         return self._any.sub(MARK.encode(), data) if self.values else data

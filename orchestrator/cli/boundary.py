@@ -12,7 +12,16 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from evidence.files import read_bounded
-from orchestrator.cli.output import OutputError, complain, is_terminal, open_streams, print_json, silence
+from orchestrator.cli.output import (
+    OutputError,
+    complain,
+    is_terminal,
+    open_streams,
+    print_json,
+    silence,
+    withheld,
+    withhold,
+)
 from orchestrator.errors import OrchError, Refusal, RefusedError
 
 _KINDS = {1: "failed", 2: "usage", 4: "undecided"}
@@ -35,6 +44,7 @@ def guard(run: Callable[[], int], *, command: str, as_json: bool) -> int:
         The exit code: that of `run`, or the one that the exception stands for.
     """
     open_streams()
+    withhold()
     try:
         try:
             return _reported(run, command, as_json=as_json)
@@ -133,7 +143,7 @@ def _write_log(error: Exception) -> Path:
 
     from orchestrator.cli.arguments import cache_folder
 
-    text = "".join(traceback.format_exception(error))
+    text = withheld("".join(traceback.format_exception(error)))
     for folder in (cache_folder(), None):
         try:
             descriptor, path = tempfile.mkstemp(".log", "orch-bug-", folder)

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from orchestrator.cli.output import complain, is_terminal
+from orchestrator.cli.output import complain, is_terminal, withheld
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -142,7 +142,7 @@ class LiveView:
 
     def note(self, text: str) -> None:
         """Print it above the steps."""
-        self.console.print(text, markup=False)
+        self.console.print(withheld(text), markup=False)
 
     def __rich__(self) -> RenderableType:
         """Give the frame: what each step is at, how long it has taken."""

@@ -1,6 +1,7 @@
 """What commands print: one JSON object, tables, colour on a terminal. Knows no stage.
 
-Standard output is for results, standard error for progress and complaints.
+Standard output is for results, standard error for progress and complaints. No secret of this machine's
+environment is in what either gets.
 """
 
 from __future__ import annotations
@@ -13,7 +14,12 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
+from orchestrator.redact import Secrets
+
 _COLOURS = {"pass": "32", "fail": "31", "unknown": "33", "not-applicable": "2", "dim": "2", "bold": "1"}
+
+
+_secrets = Secrets()
 
 
 class OutputError(OSError):
@@ -25,10 +31,25 @@ def print_json(value: dict[str, Any]) -> None:
     say(json.dumps(value, indent=2, ensure_ascii=False))
 
 
+def withhold(names: Iterable[str] = ()) -> None:
+    """Keep the secrets of this process's environment out of all that is printed from now on.
+
+    Args:
+        names: variables that are secret whatever they are called.
+    """
+    global _secrets  # noqa: PLW0603 - as much one for the process as its two streams are
+    _secrets = Secrets.here(names)
+
+
+def withheld(text: str) -> str:
+    """Give a text as it may be shown, or kept in a log."""
+    return _secrets.text(text)
+
+
 def say(text: str = "") -> None:
     """Print a line of a result."""
     try:
-        print(text)
+        print(withheld(text))
     except BrokenPipeError:
         raise
     except OSError as error:
@@ -38,7 +59,7 @@ def say(text: str = "") -> None:
 def complain(text: str, end: str = "\n") -> None:
     """Print progress or a complaint; where nobody can be told, nothing fails for it."""
     try:
-        print(text, file=sys.stderr, end=end, flush=True)
+        print(withheld(text), file=sys.stderr, end=end, flush=True)
     except OSError:
         silence(sys.stderr)
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from orchestrator.cli.output import complain
+from orchestrator.cli.output import complain, withhold
 from orchestrator.errors import OrchError, UsageError
 
 NAME = "orch.toml"
@@ -28,6 +28,7 @@ class Project:
         owner: who runs, for owner marks; may be empty.
         content: the folder with specs, roles and lanes, if the project names one.
         file: `orch.toml` itself; None without one.
+        secrets: variables whose values are secret, whatever they are called.
     """
 
     root: Path
@@ -36,6 +37,7 @@ class Project:
     owner: str = ""
     content: Path | None = None
     file: Path | None = None
+    secrets: tuple[str, ...] = ()
 
 
 def project_file(start: Path) -> Path | None:
@@ -64,8 +66,9 @@ def find_project(*, quiet: bool = False) -> Project:
     from orchestrator.spec.read import read_project
 
     spec = read_project(file)
+    withhold(spec.secrets)
     url = _beside(file.parent, spec.tracker) if spec.tracker else _DEFAULT_TRACKER.format(file.parent)
-    return Project(file.parent, spec.bundles, url, spec.owner or "", spec.content, file)
+    return Project(file.parent, spec.bundles, url, spec.owner or "", spec.content, file, spec.secrets)
 
 
 def _beside(root: Path, url: str) -> str:

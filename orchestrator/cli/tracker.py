@@ -13,7 +13,10 @@ from typing import TYPE_CHECKING
 
 from orchestrator import __version__
 from orchestrator.cli.boundary import guard
+from orchestrator.cli.output import withheld
 from orchestrator.cli.project import all_bundles, find_bundle, find_project
+from orchestrator.errors import RefusedError
+from orchestrator.redact import Secrets
 
 if TYPE_CHECKING:
     from tracker.programme import Programme
@@ -40,13 +43,25 @@ def _run(arguments: list[str]) -> int:
         bundles=lambda: all_bundles(find_project(quiet=True).bundles),
         lane_file=lane_file,
     )
-    return tracker.cli.main(arguments, engine)
+    return tracker.cli.main(_kept(arguments), engine)
+
+
+def _kept(arguments: Sequence[str]) -> list[str]:
+    """Give a command line as the database may keep it: no secret but in the way to the database itself."""
+    before = ["", *arguments]
+    return [
+        each if last == "--db" or each.startswith("--db=") else withheld(each)
+        for last, each in zip(before, arguments, strict=False)
+    ]
 
 
 def _read_programme(path: Path) -> Programme:
     from orchestrator.spec.read import read_programme
 
-    return read_programme(path)
+    programme = read_programme(path)
+    if refusals := Secrets.here(find_project(quiet=True).secrets).refusals([path]):
+        raise RefusedError(refusals)
+    return programme
 
 
 def differences(bundle: Path) -> tuple[str, ...]:

@@ -92,7 +92,7 @@ def _attempt(session: Session, step: Step, attempt: Attempt) -> str:
         reason = f"crashed: {type(error).__name__}: {error}"
         _abandon(launcher, reason)
         log = attempt.folder / "crash.txt"
-        write_whole(log, traceback.format_exc().encode())
+        write_whole(log, session.secrets.redact(traceback.format_exc().encode()))
         _failed(session, step, _Failure(reason, final=True))
         return session.relative(log)
     else:

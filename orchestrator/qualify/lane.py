@@ -11,7 +11,7 @@ import signal
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 from types import FrameType
@@ -31,11 +31,12 @@ from orchestrator.qualify.judge import grade_of, judge_steps, qualification
 from orchestrator.qualify.session import Guarded, Limits, Observer, Session
 from orchestrator.qualify.steps import build, preflight, record
 from orchestrator.qualify.view import LOCAL, View
+from orchestrator.redact import Secrets
 from orchestrator.remote.base import RemoteError
 from orchestrator.remote.local import Local
 from orchestrator.remote.root import own_root
 from orchestrator.spec.content import Content
-from orchestrator.spec.read import read_lane
+from orchestrator.spec.read import files, read_lane
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,7 @@ class RunOptions:
         owner: who owns what is put on nodes.
         keep: whether the run's folder stays on the nodes; a resumed run does as it was told when it began.
         cache: for compiled programs; None keeps nothing between runs.
+        secrets: what no file of the bundle may hold.
     """
 
     lane: Path | None
@@ -63,6 +65,7 @@ class RunOptions:
     owner: str = ""
     keep: bool = False
     cache: Path | None = None
+    secrets: Secrets = field(default_factory=Secrets.here)
 
 
 @dataclass(frozen=True)
@@ -185,6 +188,8 @@ def _open(options: RunOptions) -> bundles.Opened:
         hint = f"`--pods {LOCAL}` runs all roles here"
         raise RefusedError([Refusal(Label.PODS_UNSUPPORTED, message, Where(options.pods), hint=hint)])
     lane = read_lane(options.lane)
+    if refusals := options.secrets.refusals(files(options.lane)):
+        raise RefusedError(refusals)
     first: dict[str, object] = {
         "content_sha256": options.content.digest,
         "keep": options.keep,
@@ -225,6 +230,7 @@ def _session(options: RunOptions, observer: Observer, opened: bundles.Opened, vi
         owner=begun.data["owner"],
         limits=Limits(None if duration is None else time.monotonic() + duration - elapsed, duration),
         keep=begun.data["keep"],
+        secrets=options.secrets,
     )
     preflight.load(session)
     build.load(session)

@@ -325,7 +325,7 @@ class Launcher:
     def _keep(self, files: Mapping[Path, bytes]) -> None:
         for folder in {path.parent for path in files}:
             folder.mkdir(parents=True, exist_ok=True)
-        write_many(files)
+        write_many(self.session.withheld(self.attempt.step, files))
 
 
 def _patience_s(launch: Launch) -> float:

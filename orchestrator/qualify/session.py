@@ -17,6 +17,7 @@ from evidence.stream import Stream
 from orchestrator.build.compile import Program
 from orchestrator.errors import Label
 from orchestrator.qualify.view import View
+from orchestrator.redact import Secrets
 from orchestrator.remote.base import Remote, RemoteError
 
 LISTEN_PORTS = range(20000, 32768)
@@ -146,6 +147,7 @@ class Session:
     owner: str
     limits: Limits
     keep: bool = False
+    secrets: Secrets = field(default_factory=Secrets.here)
     programs: dict[tuple[str, str], Program] = field(default_factory=dict)
     emulators: dict[str, str] = field(default_factory=dict)
 
@@ -156,9 +158,16 @@ class Session:
 
     def emit(self, kind: str, subject: str, data: Mapping[str, object]) -> Event:
         """Appends to the journal and tells the observer."""
-        event = self.stream.append(f"orch.{kind}", subject, data)
+        event = self.stream.append(f"orch.{kind}", subject, self.secrets.json(data))
         self.observer.event(event)
         return event
+
+    def withheld(self, step: str, files: Mapping[Path, bytes]) -> Mapping[Path, bytes]:
+        """Files as the bundle may hold them; which of them held a secret is journalled, not what it was."""
+        clean, held = self.secrets.files(files)
+        if held:
+            self.emit("redacted", step, {"step": step, "files": sorted(self.relative(path) for path in held)})
+        return clean
 
     def node(self, role: str) -> Remote:
         """The node that a role runs on."""

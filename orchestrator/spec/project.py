@@ -27,17 +27,21 @@ class ProjectFile(FileModel):
     signing_key: Text | None = Field(default=None, description="not built yet: seals are not signed")
     owner: Text | None = Field(default=None, description="whose runs these are")
     content: Text | None = Field(default=None, description="the folder with specs, roles and lanes")
+    secrets: tuple[Text, ...] = Field(
+        default=(), description="variables whose values are secret, whatever they are called"
+    )
 
 
 @dataclass(frozen=True)
 class ProjectSpec:
-    """A project; paths are resolved beside its file."""
+    """A project; paths are resolved beside its file. `secrets` are names of variables."""
 
     path: Path
     bundles: Path
     tracker: str | None
     owner: str | None
     content: Path | None
+    secrets: tuple[str, ...]
 
 
 def meaning(document: Document) -> tuple[Refusal, ...]:
@@ -62,4 +66,5 @@ def build(document: Document, model: ProjectFile) -> ProjectSpec:
         tracker=model.tracker,
         owner=model.owner,
         content=beside(model.content),
+        secrets=model.secrets,
     )

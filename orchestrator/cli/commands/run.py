@@ -16,6 +16,7 @@ from orchestrator.cli.output import columns, complain, counted, paint, print_jso
 from orchestrator.cli.project import find_bundle, find_project
 from orchestrator.cli.report import EXIT_OF, failed_checks, grade_line, step_json, steps_table
 from orchestrator.errors import UsageError
+from orchestrator.redact import Secrets
 
 if TYPE_CHECKING:
     from orchestrator.qualify.lane import Outcome, RunOptions
@@ -95,6 +96,7 @@ def _options(args: argparse.Namespace) -> RunOptions:
         owner=project.owner,
         keep=args.keep,
         cache=cache_folder(),
+        secrets=Secrets.here(project.secrets),
     )
 
 

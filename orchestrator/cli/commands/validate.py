@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterable
 from pathlib import Path
 
 from orchestrator.cli.arguments import add_json
 from orchestrator.cli.boundary import print_refusals, refusal_json
 from orchestrator.cli.output import print_json, say
+from orchestrator.cli.project import find_project
+from orchestrator.errors import Refusal
+from orchestrator.redact import Secrets
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -23,6 +27,8 @@ def run(args: argparse.Namespace) -> int:
     from orchestrator.plan.check import validate
 
     refusals = validate(args.files)
+    # once nothing else is wrong: which files a bundle would hold is known only then
+    refusals = refusals or _secrets_in(args.files)
     if args.json:
         files = [str(path) for path in args.files]
         print_json({"files": files, "refusals": [refusal_json(refusal) for refusal in refusals]})
@@ -31,3 +37,11 @@ def run(args: argparse.Namespace) -> int:
         for path in args.files:
             say(f"{path}: valid")
     return 1 if refusals else 0
+
+
+def _secrets_in(paths: Iterable[Path]) -> tuple[Refusal, ...]:
+    """Give the secrets that files hold, they or what they refer to."""
+    from orchestrator.spec.read import files
+
+    every = dict.fromkeys(found for path in paths for found in files(path))
+    return Secrets.here(find_project(quiet=True).secrets).refusals(every)
