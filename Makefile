@@ -7,7 +7,8 @@
 #
 # Needs make and Python 3.11 or newer. Outside this folder: built programs are kept in $XDG_CACHE_HOME/orch (else
 # ~/.cache/orch), roles work under $TMPDIR/orch-<uid> (else /tmp/orch-<uid>) while they run, pip keeps its cache, and
-# a root user on Debian or Ubuntu gets the packages that are missing (python3-venv, qemu-user-static).
+# a root user on Debian or Ubuntu gets the packages that are missing (python3-venv, qemu-user-static, and for the
+# tests openssh-server, dropbear-bin, busybox-static, iproute2 and faketime).
 
 PYTHON ?= python3
 VENV := .venv
@@ -26,13 +27,13 @@ OTHER := $(if $(filter aarch64 arm64,$(MACHINE)),x86_64,aarch64)
 APT := DEBIAN_FRONTEND=noninteractive apt-get
 CAN_APT := [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null
 
-.PHONY: run test check bench clean help qemu
+.PHONY: run test check bench clean help qemu nodes
 .DEFAULT_GOAL := run
 
 run: $(STAMP)-run $(if $(filter x86_64 amd64,$(MACHINE)),,qemu)
 	@$(BIN)/orch run lanes/diabetes.yaml
 
-test: $(STAMP)-test qemu
+test: $(STAMP)-test qemu nodes
 	$(BIN)/python -m pytest -n 2
 
 check: $(STAMP)-check
@@ -72,3 +73,12 @@ qemu:
 	@command -v qemu-$(OTHER)-static >/dev/null || { \
 	  if $(CAN_APT); then $(APT) update -qq && $(APT) install -qq -y qemu-user-static; \
 	  else echo "qemu-$(OTHER)-static is missing; on Debian and Ubuntu: apt install qemu-user-static"; fi >&2; }
+
+# What the tests' own nodes are made of: program:package. Tests that lack one of them say so and are skipped.
+NODES := sshd:openssh-server dropbear:dropbear-bin busybox:busybox-static ip:iproute2 faketime:faketime
+nodes:
+	@lacking=$$(PATH="$$PATH:/usr/sbin:/sbin"; for pair in $(NODES); do \
+	  command -v "$${pair%%:*}" >/dev/null || printf ' %s' "$${pair#*:}"; done); \
+	[ -z "$$lacking" ] || { \
+	  if $(CAN_APT); then $(APT) update -qq && $(APT) install -qq -y $$lacking; \
+	  else echo "some tests will be skipped; on Debian and Ubuntu: apt install$$lacking"; fi >&2; }
