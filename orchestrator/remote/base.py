@@ -154,7 +154,19 @@ class Tunnel(Protocol):
     """A way from a port on one node's 127.0.0.1 to a port on another's."""
 
     port: int
-    died: str
+
+    @property
+    def died(self) -> str:
+        """Why it carries nothing any more; empty while it does, and after it was closed."""
+        ...
+
+    @property
+    def stall_s(self) -> float:
+        """The longest time, up to now, in which an end of it gave no sign of life.
+
+        A deadline of a role that is not longer may have passed because of the tunnel.
+        """
+        ...
 
     def is_alive(self) -> bool:
         """Whether it still carries connections; once it does not, `died` says why."""
