@@ -28,7 +28,8 @@ REMOTE_ROOT = ".orch"
 Host = Annotated[
     str,
     TextLike(
-        r"([a-z_][A-Za-z0-9_-]*@)?([A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?|\[?[0-9a-fA-F:.]*:[0-9a-fA-F:.]*(%[a-z0-9]+)?\]?)",
+        r"([A-Za-z_][A-Za-z0-9_.-]*@)?([A-Za-z0-9_]([A-Za-z0-9._-]*[A-Za-z0-9_])?"
+        r"|\[?[0-9a-fA-F:.]*:[0-9a-fA-F:.]*(%[A-Za-z0-9_.-]+)?\]?)",
         "user@host",
     ),
 ]
@@ -82,12 +83,25 @@ class DefaultsModel(FileModel):
     remote_root: Text = Field(default=REMOTE_ROOT, description="the folder for everything of ours")
 
 
+class SeenModel(FileModel):
+    """What a machine said of itself when it was last looked at; nothing is refused for it."""
+
+    machine: Text = Field(description="its instruction set, as uname says")
+    kernel: Text = Field(description="its kernel's release")
+    cpus: Annotated[int, Field(ge=1)] = Field(description="usable processors")
+    memory_mib: Annotated[int, Field(ge=0)] | None = Field(default=None, description="physical memory")
+    boot_id: Text = Field(description="changes with every boot")
+
+
 class NodeModel(FileModel):
     """One machine."""
 
     host: Host = Field(description="user@host, as ssh takes it")
     host_key: HostKey | None = Field(
         default=None, description="the host key's fingerprint, as pinned; else known_hosts has to know it"
+    )
+    trust: Literal["first-use", "told"] | None = Field(
+        default=None, description="how the host key came to be pinned: as it was first seen, or as was told"
     )
     port: Port | None = Field(default=None, description="the SSH port")
     key: Text | None = Field(default=None, description="the private key's file")
@@ -103,6 +117,9 @@ class NodeModel(FileModel):
     emulators: Mapping[EmulatedTarget, Text] = Field(default={}, description="target to emulator's command")
     owner: Text | None = Field(default=None, description="whose run this is, on the node")
     remote_root: Text | None = Field(default=None, description="the folder for everything of ours")
+    seen: SeenModel | None = Field(
+        default=None, description="what it said of itself, as `orch pods` wrote it"
+    )
 
 
 class PodsFile(FileModel):
@@ -120,7 +137,8 @@ class PodsFile(FileModel):
 class Node:
     """One machine as pinned, defaults filled in; `cards` is UUID -> minor, `price` is per hour.
 
-    None for user, port, key or host key leaves it to what ssh itself is told on this machine.
+    None for user, port, key or host key leaves it to what ssh itself is told on this machine. `seen` has the
+    keys of `SeenModel`, or none.
     """
 
     name: str
@@ -137,6 +155,7 @@ class Node:
     emulators: Mapping[str, str]
     owner: str | None
     remote_root: str
+    seen: Mapping[str, str | int | None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -295,6 +314,7 @@ def _node(name: str, node: NodeModel, defaults: DefaultsModel) -> Node:
         emulators={str(target): command for target, command in node.emulators.items()},
         owner=node.owner or defaults.owner,
         remote_root=node.remote_root or defaults.remote_root,
+        seen=node.seen.model_dump() if node.seen else {},
     )
 
 
