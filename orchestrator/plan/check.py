@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from orchestrator.errors import Refusal, RefusedError
-from orchestrator.plan.derive import derive
+from orchestrator.plan.derive import plan_of
 from orchestrator.plan.programs import type_programs
 from orchestrator.spec import read
 
@@ -25,9 +25,9 @@ def _plan_refusals(path: Path) -> tuple[Refusal, ...]:
     kind = read.kind_of(path)
     try:
         if kind == "lane/v1":
-            derive(read.read_lane(path).run)
+            plan_of(read.read_lane(path).run)
         elif kind == "run/v1":
-            derive(read.read_run(path))
+            plan_of(read.read_run(path))
         elif kind == "system/v1":
             return type_programs(read.read_system(path))[1]
     except RefusedError as refused:

@@ -14,9 +14,11 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 
 from orchestrator.errors import Label, Refusal, RefusedError
+from orchestrator.plan.command import CommandPlan, command_plan
 from orchestrator.plan.model import Field, Ownership, Plan, Role, System
 from orchestrator.plan.programs import Programs, type_programs
 from orchestrator.spec.data import Samples, read_samples
+from orchestrator.spec.program import CommandRunSpec
 from orchestrator.spec.run import RunSpec
 from orchestrator.spec.system import FieldSpec, SystemSpec, header
 
@@ -89,6 +91,15 @@ def derive(run: RunSpec) -> Planned:
         samples.words,
         {pairing.role: pairing.target for pairing in run.pairings},
     )
+
+
+def plan_of(run: RunSpec | CommandRunSpec) -> Plan | CommandPlan:
+    """The plan of a run spec of either sort.
+
+    Raises:
+        RefusedError: with every refusal, in file order.
+    """
+    return command_plan(run) if isinstance(run, CommandRunSpec) else derive(run).plan
 
 
 def run_refusals(run: RunSpec) -> Iterable[Refusal]:

@@ -151,6 +151,11 @@ class Plan:
         return sha256_json(self.as_json())
 
     @property
+    def system_digest(self) -> str:
+        """The `system` identity."""
+        return self.system.digest
+
+    @property
     def combine_order(self) -> tuple[str, ...]:
         """Left-deep: ((first + second) + third) + ..., for every word alike."""
         return tuple(role.name for role in self.roles)
@@ -185,7 +190,7 @@ class Plan:
 
     def file_json(self) -> dict[str, object]:
         """The content of a bundle's `plan.json`: the plan, its digest, and its system's."""
-        return {**self.as_json(), "digest": self.digest, "system_digest": self.system.digest}
+        return {**self.as_json(), "digest": self.digest, "system_digest": self.system_digest}
 
 
 def _field_json(field: Field) -> list[object]:

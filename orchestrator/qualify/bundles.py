@@ -22,7 +22,9 @@ from evidence.files import open_regular, write_whole
 from evidence.names import fault
 from evidence.stream import Stream, StreamError
 from orchestrator.errors import Label, Refusal, RefusedError, Where
-from orchestrator.plan.derive import Planned, derive
+from orchestrator.plan.command import CommandPlan
+from orchestrator.plan.derive import plan_of
+from orchestrator.plan.model import Plan
 from orchestrator.qualify.view import INDEX
 from orchestrator.spec.lane import LaneSpec
 from orchestrator.spec.read import files, read_lane
@@ -49,13 +51,13 @@ class Opened:
         os.close(self.lock)
 
 
-def create(folder: Path, lane: LaneSpec, planned: Planned, first: dict[str, object]) -> Opened:
+def create(folder: Path, lane: LaneSpec, plan: Plan | CommandPlan, first: dict[str, object]) -> Opened:
     """Makes a bundle for a new run of a lane.
 
     Args:
         folder: where bundles go.
         lane: what was declared.
-        planned: its plan.
+        plan: its plan.
         first: data of the first event.
 
     Raises:
@@ -69,8 +71,8 @@ def create(folder: Path, lane: LaneSpec, planned: Planned, first: dict[str, obje
         folder.mkdir(parents=True, exist_ok=True)
         _sweep(folder)
         hidden.mkdir(mode=0o700)  # a launch's secret is in it while its roles run
-        _copy_specs(lane, planned, hidden)
-        write_whole(hidden / "plan.json", dumps(planned.plan.file_json()))
+        _copy_specs(lane, plan, hidden)
+        write_whole(hidden / "plan.json", dumps(plan.file_json()))
         with Stream.create(hidden / STREAM, run_id) as stream:
             stream.append(BEGUN, lane.name, {"lane": lane.name, **first})
         hidden.rename(target)
@@ -130,7 +132,7 @@ def _open(bundle: Path, run_id: str, *, resumed: bool) -> Opened:
         ) from error
 
 
-def _copy_specs(lane: LaneSpec, planned: Planned, bundle: Path) -> None:
+def _copy_specs(lane: LaneSpec, plan: Plan | CommandPlan, bundle: Path) -> None:
     """Copies all files that were read, as they lie towards each other, and reads the copy back.
 
     Raises:
@@ -149,7 +151,7 @@ def _copy_specs(lane: LaneSpec, planned: Planned, bundle: Path) -> None:
     name = Path(os.path.abspath(lane.path)).relative_to(common).as_posix()  # noqa: PTH100
     write_whole(bundle / INDEX, dumps({"lane": name}))
     try:
-        same = derive(read_lane(specs / name, within=specs).run).plan.digest == planned.plan.digest
+        same = plan_of(read_lane(specs / name, within=specs).run).digest == plan.digest
     except RefusedError as error:
         raise RefusedError(_of_source(refusal, copies) for refusal in error.refusals) from error
     if not same:

@@ -65,7 +65,7 @@ def judge_steps(view: View) -> tuple[StepOutcome, ...]:
 def judge_step(view: View, step: Step) -> StepOutcome:
     """One step's outcome."""
     events = view.events()
-    reason = not_applicable(step, view.planned)
+    reason = not_applicable(step, view.plan)
     if reason:
         return StepOutcome(step.NAME, Verdict.NOT_APPLICABLE, 0, reason, ())
     attempts, elapsed = _attempts(events, step.NAME)
@@ -174,8 +174,8 @@ def qualification(view: View, steps: tuple[StepOutcome, ...]) -> dict[str, Any]:
         "lane": view.lane.name,
         "lane_gate": view.lane.gate,
         "run_id": events[0].source,
-        "system": view.planned.plan.system.digest,
-        "plan": view.planned.plan.digest,
+        "system": view.plan.system_digest,
+        "plan": view.plan.digest,
         "content_sha256": begun["content_sha256"],
         "judge": {"version": __version__, "sources_sha256": sources_sha256()},
         "grade": grade_of(view),

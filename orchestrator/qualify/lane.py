@@ -23,7 +23,7 @@ from evidence.listing import QUALIFICATION
 from evidence.verify import read_qualification, verify
 from orchestrator.errors import Label, Refusal, RefusedError, UndecidedError, UsageError, Where
 from orchestrator.oracle.reference import from_bits
-from orchestrator.plan.derive import derive
+from orchestrator.plan.derive import plan_of
 from orchestrator.qualify import bundles, tracking
 from orchestrator.qualify.attempts import run_steps
 from orchestrator.qualify.checks import STEPS, StepOutcome, Verdict, worst
@@ -197,7 +197,7 @@ def _open(options: RunOptions) -> bundles.Opened:
         "pods": options.pods,
         "remote_root": _remote_root(),
     }
-    return bundles.create(options.bundles, lane, derive(lane.run), first)
+    return bundles.create(options.bundles, lane, plan_of(lane.run), first)
 
 
 def _remote_root() -> str:
@@ -279,8 +279,8 @@ def _outcome(
         verdict=str(recorded["verdict"]),
         grade=grade_of(view),
         seal=sealed,
-        plan=view.planned.plan.digest,
-        system=view.planned.plan.system.digest,
+        plan=view.plan.digest,
+        system=view.plan.system_digest,
         steps=steps,
         omitted=view.lane.omit,
         updates=view.lane.updates,

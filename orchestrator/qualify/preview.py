@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from orchestrator.plan.derive import derive
+from orchestrator.plan.derive import plan_of
 from orchestrator.qualify.steps import ALL, not_applicable
 from orchestrator.spec.lane import LaneSpec
 
@@ -28,10 +28,10 @@ class StepPreview:
 
 def preview(lane: LaneSpec) -> tuple[StepPreview, ...]:
     """The eight steps in order, those that will not run with their reason."""
-    planned = derive(lane.run)
+    plan = plan_of(lane.run)
     found = []
     for step in ALL:
-        reason = not_applicable(step, planned)
+        reason = not_applicable(step, plan)
         skipped = f"not applicable: {reason}" if reason else ""
         if step.NAME in lane.omit:
             skipped = f"omitted: {lane.omit[step.NAME]}"

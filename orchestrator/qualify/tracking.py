@@ -18,7 +18,7 @@ def begin(url: str | None, session: Session) -> None:
     from tracker.record import begin_run
     from tracker.store import open_store
 
-    plan = session.view.planned.plan
+    plan = session.view.plan
     try:
         begin_run(
             open_store(url),
@@ -26,7 +26,7 @@ def begin(url: str | None, session: Session) -> None:
             lane=session.view.lane.name,
             bundle=session.bundle,
             plan=plan.digest,
-            system=plan.system.digest,
+            system=plan.system_digest,
             started=session.stream.events[0].time,
         )
     except TrackerError as error:

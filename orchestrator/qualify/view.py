@@ -20,11 +20,13 @@ from evidence.stream import read as read_stream
 from orchestrator.build.compile import Program
 from orchestrator.oracle.checkpoint import Checkpoint, CheckpointError, manifest_name, read_set, shard_names
 from orchestrator.oracle.reference import Reference, Version, bits
+from orchestrator.plan.command import CommandPlan, command_plan
 from orchestrator.plan.derive import Planned, derive, other_plan
 from orchestrator.plan.model import Plan
 from orchestrator.qualify.endpoints import Wiring
 from orchestrator.qualify.launch import OTHER, OWN, Launch, ProgressLine, RoleRecord, read_role
 from orchestrator.spec.lane import LaneSpec
+from orchestrator.spec.program import CommandRunSpec
 from orchestrator.spec.read import read_lane
 
 INDEX = "specs/index.json"
@@ -51,15 +53,38 @@ class View:
             raise ValueError(f"{INDEX} names no lane of the bundle (got {name!r})")
         return read_lane(self.bundle / "specs" / name, within=self.bundle / "specs")
 
+    @property
+    def plan(self) -> Plan | CommandPlan:
+        """The plan of whichever sort, derived again."""
+        return self.command or self.planned.plan
+
+    @cached_property
+    def command(self) -> CommandPlan | None:
+        """The plan of a command run, derived again; None for a native one."""
+        run = self.lane.run
+        return command_plan(run) if isinstance(run, CommandRunSpec) else None
+
     @cached_property
     def planned(self) -> Planned:
-        """The plan, derived again."""
-        return derive(self.lane.run)
+        """The plan of a native run with its sample words, derived again.
+
+        Raises:
+            TypeError: it is a command run.
+        """
+        run = self.lane.run
+        if isinstance(run, CommandRunSpec):
+            raise TypeError(f"{run.name} is a command run")
+        return derive(run)
+
+    @property
+    def targets(self) -> Mapping[str, str]:
+        """Role name -> target, in role order."""
+        return self.command.targets if self.command else self.planned.targets
 
     @property
     def roles(self) -> tuple[str, ...]:
         """Role names in order."""
-        return tuple(role.name for role in self.planned.plan.roles)
+        return tuple(self.targets)
 
     @cached_property
     def wiring(self) -> Wiring:

@@ -16,6 +16,7 @@ from orchestrator.errors import Label, Refusal
 from orchestrator.spec.document import Document
 from orchestrator.spec.faults import MANY, FileModel, TextLike, one_of, suggest
 from orchestrator.spec.places import visible
+from orchestrator.spec.program import CommandRunSpec
 from orchestrator.spec.run import RunSpec
 from orchestrator.spec.system import Title
 from orchestrator.spec.units import Amount, Milliseconds, Money
@@ -93,7 +94,7 @@ class LaneSpec:
     document: Document = field(repr=False, compare=False)
     name: str
     gate: str | None
-    run: RunSpec
+    run: RunSpec | CommandRunSpec
     updates: int
     split: int
     omit: Mapping[str, str]
@@ -125,7 +126,7 @@ def meaning(document: Document) -> tuple[Refusal, ...]:
     return tuple(refusals)
 
 
-def build(document: Document, model: LaneFile, run: RunSpec) -> LaneSpec:
+def build(document: Document, model: LaneFile, run: RunSpec | CommandRunSpec) -> LaneSpec:
     """Gives the typed lane of a file that nothing is wrong with."""
     duration = model.limits.duration
     return LaneSpec(

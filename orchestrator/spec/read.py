@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from orchestrator.errors import Refusal, RefusedError
+from orchestrator.errors import Label, Refusal, RefusedError
 from orchestrator.spec.device import DeviceSpec
 from orchestrator.spec.document import load
 from orchestrator.spec.lane import LaneSpec
 from orchestrator.spec.pods import PodsSpec
+from orchestrator.spec.program import CommandRunSpec
 from orchestrator.spec.project import ProjectSpec
 from orchestrator.spec.reader import KINDS, Reader
 from orchestrator.spec.run import RunSpec
@@ -29,9 +30,20 @@ def read_system(path: Path) -> SystemSpec:
     return _read(path, Reader.system)
 
 
-def read_run(path: Path) -> RunSpec:
-    """Reads a run, its system and its devices; raises RefusedError with every refusal."""
-    return _read(path, Reader.run)
+def read_run(path: Path) -> RunSpec | CommandRunSpec:
+    """Reads a run of either sort with all that it names; raises RefusedError with every refusal."""
+    read: Callable[[Reader, Path], Any] = Reader.run  # the union is more than is inferred of a variable
+    run: RunSpec | CommandRunSpec = _read(path, read)
+    return run
+
+
+def read_native_run(path: Path) -> RunSpec:
+    """Reads a run that declares a system; raises RefusedError with every refusal, and for a command run."""
+    run = read_run(path)
+    if isinstance(run, CommandRunSpec):
+        message = "a run of a system is needed (got `program`, expected `system`)"
+        raise RefusedError([Refusal(Label.VALUE_CHOICE, message, run.where("program", key=True), "program")])
+    return run
 
 
 def read_lane(path: Path, *, within: Path | None = None) -> LaneSpec:

@@ -12,14 +12,16 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
+from evidence.digest import measure_file
 from orchestrator.errors import Label, Refusal, RefusedError, Where
-from orchestrator.spec import data, device, lane, pods, programme, project, run, system
+from orchestrator.spec import data, device, lane, pods, program, programme, project, run, system
 from orchestrator.spec.device import DeviceSpec
 from orchestrator.spec.document import Document, load
 from orchestrator.spec.faults import check, one_of, suggest
 from orchestrator.spec.lane import LaneSpec
 from orchestrator.spec.places import visible
 from orchestrator.spec.pods import PodsSpec
+from orchestrator.spec.program import CommandRunSpec, SourceFile
 from orchestrator.spec.project import ProjectSpec
 from orchestrator.spec.references import beside, is_within, profiles
 from orchestrator.spec.run import RunSpec
@@ -79,9 +81,11 @@ class Reader:
         """Reads a system; gives None where it is refused."""
         return self._of_kind(path, "system/v1", self._system)
 
-    def run(self, path: Path) -> RunSpec | None:
-        """Reads a run; gives None where it is refused."""
-        return self._of_kind(path, "run/v1", self._run)
+    def run(self, path: Path) -> RunSpec | CommandRunSpec | None:
+        """Reads a run of either sort; gives None where it is refused."""
+        read: Callable[[Document], Any] = self._run  # the union is more than is inferred of a variable
+        found: RunSpec | CommandRunSpec | None = self._of_kind(path, "run/v1", read)
+        return found
 
     def lane(self, path: Path) -> LaneSpec | None:
         """Reads a lane; gives None where it is refused."""
@@ -133,7 +137,39 @@ class Reader:
             self._refuse(path, *error.refusals)
             return None
 
-    def _run(self, document: Document) -> RunSpec | None:
+    def _run(self, document: Document) -> RunSpec | CommandRunSpec | None:
+        if program.is_command_run(document):
+            return self._command_run(document)
+        return self._native_run(document)
+
+    def _command_run(self, document: Document) -> CommandRunSpec | None:
+        model = self._check(document, program.CommandRunFile, *program.meaning(document))
+        files = {key: self._source_file(document, key) for key in program.file_keys(document)}
+        if model is None or self.opened[document.path] or None in files.values():
+            return None
+        return program.build(document, model, {key: found for key, found in files.items() if found})
+
+    def _source_file(self, document: Document, key: tuple[str | int, ...]) -> SourceFile | None:
+        """Hashes a file that a program is given; what is in it is nobody's business here."""
+        path = self._refer(document, *key)
+        if path is None:
+            return None
+        self._refuse(path)  # opened, whatever comes of it
+        try:
+            digest, size = measure_file(path)
+        except OSError as error:
+            message = f"cannot be read (got: {error.strerror or error}, expected a regular file)"
+            self._refuse(path, Refusal(Label.FILE_UNREADABLE, message, Where(str(path))))
+            return None
+        is_use = key[-1] == "file"
+        declared = document.get(*key[:-1], "sha256") if is_use else None
+        if declared not in (None, digest):
+            message = f"the file holds other bytes (got SHA-256 {digest}, expected {visible(str(declared))})"
+            self._refuse(document.path, document.at(Label.DATA_CHUNK, message, (*key[:-1], "sha256")))
+            return None
+        return SourceFile(str(key[-2]) if is_use else path.name, path, digest, size)
+
+    def _native_run(self, document: Document) -> RunSpec | None:
         path = self._refer(document, "system")
         model = self._check(document, run.RunFile)
         spec = self.system(path) if path else None
@@ -239,7 +275,7 @@ class Reader:
         self._refuse(document.path, *refusals, *meaning)
         return None if self.opened[document.path] else checked
 
-    def _refer(self, document: Document, *key_path: str) -> Path | None:
+    def _refer(self, document: Document, *key_path: str | int) -> Path | None:
         """Gives the path of a file that a document refers to; refuses at the reference if it is not there."""
         named = document.get(*key_path)
         if not isinstance(named, str) or not named:

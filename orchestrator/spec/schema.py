@@ -9,34 +9,45 @@ import json
 from pathlib import Path
 from typing import Any
 
-from pydantic.json_schema import GenerateJsonSchema
+from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 
 from orchestrator.spec.device import DeviceFile
 from orchestrator.spec.faults import FileModel
 from orchestrator.spec.lane import LaneFile
 from orchestrator.spec.pods import PodsFile
+from orchestrator.spec.program import CommandRunFile
 from orchestrator.spec.programme import ProgrammeFile
 from orchestrator.spec.project import ProjectFile
 from orchestrator.spec.run import RunFile
 from orchestrator.spec.system import SystemFile
 
-MODELS: dict[str, type[FileModel]] = {
-    "system": SystemFile,
-    "run": RunFile,
-    "device": DeviceFile,
-    "lane": LaneFile,
-    "pods": PodsFile,
-    "programme": ProgrammeFile,
-    "project": ProjectFile,
+MODELS: dict[str, tuple[type[FileModel], ...]] = {
+    "system": (SystemFile,),
+    "run": (RunFile, CommandRunFile),
+    "device": (DeviceFile,),
+    "lane": (LaneFile,),
+    "pods": (PodsFile,),
+    "programme": (ProgrammeFile,),
+    "project": (ProjectFile,),
 }
+"""Kind of file -> its models; a file of the kind is like one of them."""
 
 
 def schema(kind: str) -> dict[str, Any]:
     """Gives the JSON Schema (draft 2020-12) of a kind of file, which is a key of `MODELS`."""
-    model = MODELS[kind]
-    body = _plain(model.model_json_schema(mode="validation"))
+    first, *others = MODELS[kind]
+    body = _plain(first.model_json_schema(mode="validation"))
+    if others:
+        body = {**_either(kind), "properties": {"orch": body["properties"]["orch"]}, "required": ["orch"]}
     title = f"orch {kind}" if kind != "project" else "orch.toml"
     return {**body, "$schema": GenerateJsonSchema.schema_dialect, "title": title}
+
+
+def _either(kind: str) -> dict[str, Any]:
+    """Gives the schema of a kind of several models, with what they share said once."""
+    models = [(model, "validation") for model in MODELS[kind]]
+    references, shared = models_json_schema(models)  # type: ignore[arg-type]  # invariant list of a literal
+    return {"anyOf": list(references.values()), **_plain(shared)}
 
 
 def text(kind: str) -> str:

@@ -1,7 +1,7 @@
 """The eight steps, one module each: `act` leaves files and events, `judge` is a pure function of those files.
 
 A step module has `NAME`, `DOES` and `CHECKS` for people, `act(launcher)` and `judge(view)`; a step that may
-not apply to a plan has `not_applicable(planned)` too.
+not apply to a plan has `not_applicable(plan)` too.
 """
 
 from __future__ import annotations
@@ -9,7 +9,8 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Protocol, cast
 
-from orchestrator.plan.derive import Planned
+from orchestrator.plan.command import CommandPlan
+from orchestrator.plan.model import Plan
 from orchestrator.qualify.checks import Check
 from orchestrator.qualify.launcher import Launcher
 from orchestrator.qualify.steps import (
@@ -60,7 +61,7 @@ _MODULES: tuple[ModuleType, ...] = (
 ALL: tuple[Step, ...] = cast("tuple[Step, ...]", _MODULES)
 
 
-def not_applicable(step: Step, planned: Planned) -> str:
+def not_applicable(step: Step, plan: Plan | CommandPlan) -> str:
     """Why a step does not apply to a plan; empty if it does."""
     reason = getattr(step, "not_applicable", None)
-    return str(reason(planned)) if reason else ""
+    return str(reason(plan)) if reason else ""

@@ -5,7 +5,8 @@ Applies to roles with a device; no such role is built here, so the step says so 
 
 from __future__ import annotations
 
-from orchestrator.plan.derive import Planned
+from orchestrator.plan.command import CommandPlan
+from orchestrator.plan.model import Plan
 from orchestrator.qualify.checks import Check
 from orchestrator.qualify.launcher import Launcher
 from orchestrator.qualify.view import View
@@ -15,7 +16,7 @@ DOES = "overwrites the host's copies of device state before every forward pass"
 CHECKS = ("trajectory and checkpoint unchanged",)
 
 
-def not_applicable(_planned: Planned) -> str:
+def not_applicable(_plan: Plan | CommandPlan) -> str:
     """Always, as long as plans hold no device roles."""
     return "no role has a device"
 

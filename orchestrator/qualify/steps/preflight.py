@@ -16,12 +16,13 @@ from evidence.canonical import dumps
 from evidence.files import write_whole
 from orchestrator.admit.host import admit
 from orchestrator.admit.memory import demand
-from orchestrator.errors import Label
+from orchestrator.errors import Label, Refusal
 from orchestrator.qualify.checks import Check, Verdict, equal
 from orchestrator.qualify.launcher import Launcher
 from orchestrator.qualify.session import Session
 from orchestrator.qualify.view import View
 from orchestrator.remote.base import NodeFacts, Remote
+from orchestrator.spec.run import RunSpec
 
 NAME = "preflight"
 DOES = "asks every node what it is, makes its own folder there, finds ports, and admits every role"
@@ -83,8 +84,8 @@ def emulated(view: View, nodes: Mapping[str, Any], placement: Mapping[str, str])
     """Role -> the emulator that it needs and its node has, for roles under another instruction set."""
     return {
         role: EMULATORS[target]
-        for role, target in view.planned.targets.items()
-        if nodes[placement[role]]["machine"] != MACHINES[target]
+        for role, target in view.targets.items()
+        if nodes[placement[role]]["machine"] != MACHINES.get(target)
         and target in nodes[placement[role]]["emulators"]
     }
 
@@ -117,7 +118,7 @@ def _binding(
                 "port": port if role == view.roles[0] else None,
                 "device": None,
             }
-            for role, target in view.planned.targets.items()
+            for role, target in view.targets.items()
         },
     }
 
@@ -138,8 +139,11 @@ def judge(view: View) -> tuple[Check, ...]:
         equal(f"{name}-executes", (file,), "exit 0 from a probe in the run's folder", _probe_said(node))
         for name, node in nodes.items()
     ]
-    checks += (_instruction_set(view, file, role, nodes[placement[role]]) for role in view.roles)
-    checks += _memory(view, file, placement, {name: node["quota_bytes"] for name, node in nodes.items()})
+    run = view.lane.run
+    if isinstance(run, RunSpec):  # of a user's own program nothing is known that a node could lack
+        quotas = {name: node["quota_bytes"] for name, node in nodes.items()}
+        checks += (_instruction_set(view, file, role, nodes[placement[role]]) for role in view.roles)
+        checks += _memory(view, file, placement, admit(view.planned.plan, run, placement, quotas), quotas)
     return tuple(checks)
 
 
@@ -171,9 +175,12 @@ def _instruction_set(view: View, file: str, role: str, node: Mapping[str, Any]) 
 
 
 def _memory(
-    view: View, file: str, placement: Mapping[str, str], quotas: Mapping[str, int | None]
+    view: View,
+    file: str,
+    placement: Mapping[str, str],
+    refusals: tuple[Refusal, ...],
+    quotas: Mapping[str, int | None],
 ) -> Iterator[Check]:
-    refusals = admit(view.planned.plan, view.lane.run, placement, quotas)
     for role in view.planned.plan.roles:
         need = demand(view.planned.plan, role).total
         quota = quotas[placement[role.name]]

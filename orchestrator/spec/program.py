@@ -1,0 +1,362 @@
+"""`program:` of a run: the user's own program, how it is started, what it is given and how its refusals look.
+
+Knows placeholders and what a declaration of a foreign program must say; must not know how such a program is
+started or judged. Its files are hashed where they lie; what is in them is not looked at.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, WithJsonSchema
+
+from orchestrator.errors import Label, Refusal, Where
+from orchestrator.spec.document import Document
+from orchestrator.spec.faults import FileModel, TextLike, one_of, suggest
+from orchestrator.spec.roles import declared_roles, role_sets
+from orchestrator.spec.system import Title
+from orchestrator.spec.units import Milliseconds, complain, describe
+
+COMMAND = "command"
+PLACEHOLDERS = ("updates", "in", "out", "progress", "role", "deadline_ms", "device", "setup", "work")
+PLACEHOLDER = re.compile(r"\{([a-z][a-z0-9_]*(?:\.[a-z][a-z0-9_-]*)?)\}", re.ASCII)
+REFUSALS = ("checkpoint-chunk", "checkpoint-coverage", "data-chunk")
+RESERVED = ("checkpoint", "job", "progress", "restore", "uses")  # names in a work folder that are taken
+NONZERO = "nonzero"
+SETUP_DEADLINE_MS = 600_000
+_MAX_EXIT = 125  # from 126 on it is a shell or a signal that speaks
+
+
+def _exit(value: Any) -> Any:
+    if value == NONZERO or (type(value) is int and 1 <= value <= _MAX_EXIT):
+        return value
+    label = Label.VALUE_RANGE if type(value) is int else Label.VALUE_TYPE
+    raise complain(label, f"(got {describe(value)}, expected {NONZERO} or 1 to {_MAX_EXIT})")
+
+
+def _pattern(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    try:
+        re.compile(value)
+    except re.error as error:
+        message = f"(got {describe(value)}, expected a regular expression: {error})"
+        raise complain(Label.VALUE_FORMAT, message) from None
+    return value
+
+
+def _compare(value: Any) -> Any:
+    """Gives the long form of `bits`: no difference at all."""
+    if isinstance(value, dict):
+        return value
+    if value != "bits":
+        message = f"(got {describe(value)}, expected bits or {{relative: 1e-9}})"
+        raise complain(Label.VALUE_CHOICE, message)
+    return {}
+
+
+Text = Annotated[str, TextLike(r"[^\x00]*", "text without a zero byte")]
+Arguments = Annotated[tuple[Text, ...], Field(min_length=1)]
+VariableName = Annotated[str, TextLike(r"[A-Za-z_][A-Za-z0-9_]*", "the name of a variable, such as SEED")]
+UseName = Annotated[str, TextLike(r"[a-z][a-z0-9_-]*", "a lower-case name, such as data")]
+Sha256 = Annotated[str, TextLike(r"[0-9a-f]{64}", "64 lower-case hexadecimal digits")]
+Exit = Annotated[
+    Any,
+    BeforeValidator(_exit),
+    WithJsonSchema({"anyOf": [{"const": NONZERO}, {"type": "integer", "minimum": 1, "maximum": _MAX_EXIT}]}),
+]
+Pattern = Annotated[str, BeforeValidator(_pattern)]
+Fraction = Annotated[float, Field(ge=0, lt=1)]
+
+
+class UseModel(FileModel):
+    """A read-only input."""
+
+    file: str = Field(min_length=1, description="the file, beside this one unless it begins with /")
+    sha256: Sha256 | None = Field(default=None, description="its SHA-256; recorded in any case")
+
+
+class RefusalModel(FileModel):
+    """How a refusal of a program looks."""
+
+    exit: Exit = Field(default=NONZERO, description="nonzero, or the very exit code")
+    stderr: Pattern | None = Field(default=None, description="a regular expression found on standard error")
+
+
+class CompareModel(FileModel):
+    """How far a word may be from the reference's: nowhere, unless it is said."""
+
+    relative: Fraction = Field(default=0.0, description="as a fraction of the reference's word")
+    absolute: Annotated[float, Field(ge=0)] = Field(default=0.0, description="as a plain amount")
+
+
+_COMPARE = {
+    "anyOf": [
+        {"const": "bits"},
+        {
+            "type": "object",
+            "properties": {
+                "relative": {"type": "number", "minimum": 0, "description": "a fraction of the word"},
+                "absolute": {"type": "number", "minimum": 0, "description": "a plain amount"},
+            },
+            "additionalProperties": False,
+        },
+    ]
+}
+Compare = Annotated[CompareModel, BeforeValidator(_compare), WithJsonSchema(_COMPARE)]
+
+
+class ReferenceModel(FileModel):
+    """An independent program for the same: one process, asked for the same updates."""
+
+    argv: Arguments = Field(description="program and arguments, with the same placeholders")
+    files: tuple[str, ...] = Field(default=(), description="its files, beside this one")
+    compare: Compare = Field(
+        default=CompareModel(), description="bits, or how far words may differ, such as {relative: 1e-9}"
+    )
+
+
+class ProgramModel(FileModel):
+    """The user's own program."""
+
+    argv: Arguments = Field(description="program and arguments; {updates}, {in}, {out} and the like stand in")
+    files: tuple[str, ...] = Field(
+        default=(), description="files that lie in the work folder by their last names, beside this one"
+    )
+    uses: Mapping[UseName, UseModel] = Field(default={}, description="read-only inputs; {uses.NAME} is one")
+    environment: Mapping[VariableName, Text] = Field(
+        default={}, description="all that it finds besides PATH, HOME, LC_ALL and ORCH_*"
+    )
+    inherit: tuple[VariableName, ...] = Field(default=(), description="variables of the node that it finds")
+    setup: tuple[Arguments, ...] = Field(
+        default=(), description="commands that run on each node once before; {setup} is a folder for them"
+    )
+    setup_deadline: Milliseconds = Field(
+        default=SETUP_DEADLINE_MS, description="for each of these commands, such as 10m"
+    )
+    checkpoint: Literal["tensors", "files"] = Field(
+        description="tensors (safetensors, compared word by word) or files (compared byte by byte)"
+    )
+    refuses: Mapping[Literal["checkpoint-chunk", "checkpoint-coverage", "data-chunk"], RefusalModel] = Field(
+        default={}, description="how its refusals look, by our label"
+    )
+    reference: ReferenceModel | None = Field(default=None, description="what its results are held against")
+
+
+class CommandPairingModel(FileModel):
+    """A role of a command run."""
+
+    target: Literal["command"] = Field(description="always command")
+
+
+class CommandRunFile(FileModel):
+    """A program of the user's own, and the roles that run it."""
+
+    orch: Literal["run/v1"] = Field(description="the kind of this file")
+    name: Title = Field(description="what people call it")
+    roles: Annotated[tuple[str, ...], Field(min_length=1)] = Field(
+        description="the roles in order; names or node sets such as worker[1-3]"
+    )
+    program: ProgramModel = Field(description="the program of every role")
+    pairings: Mapping[str, CommandPairingModel] = Field(description="each role with target: command")
+
+
+@dataclass(frozen=True)
+class SourceFile:
+    """A file that a program is given: its name there, where it lies here, and what it held when it was read.
+
+    Attributes:
+        name: the last part of its path; of an input, what the declaration calls it.
+        path: where it lies.
+        sha256: of its bytes.
+        size: in bytes.
+    """
+
+    name: str
+    path: Path
+    sha256: str
+    size: int
+
+
+@dataclass(frozen=True)
+class Looks:
+    """How a refusal looks: `exit` is None for any but zero; `stderr` a regular expression, or None."""
+
+    exit: int | None = None
+    stderr: str | None = None
+
+
+@dataclass(frozen=True)
+class ReferenceSpec:
+    """The declared reference; with both tolerances 0 it is compared bit by bit."""
+
+    argv: tuple[str, ...]
+    files: tuple[SourceFile, ...]
+    relative: float
+    absolute: float
+
+
+@dataclass(frozen=True)
+class ProgramSpec:
+    """A program as declared; placeholders stand in `argv`, `setup` and the values of `environment`."""
+
+    argv: tuple[str, ...]
+    files: tuple[SourceFile, ...]
+    uses: tuple[SourceFile, ...]
+    environment: tuple[tuple[str, str], ...]
+    inherit: tuple[str, ...]
+    setup: tuple[tuple[str, ...], ...]
+    setup_deadline_ms: int
+    checkpoint: Literal["tensors", "files"]
+    refuses: Mapping[str, Looks]
+    reference: ReferenceSpec | None
+
+
+@dataclass(frozen=True)
+class CommandRunSpec:
+    """A command run as declared."""
+
+    path: Path
+    document: Document = field(repr=False, compare=False)
+    name: str
+    program: ProgramSpec
+    roles: tuple[str, ...]
+
+    def where(self, *key_path: str | int, key: bool = False) -> Where:
+        """Gives the place of a key path in the file."""
+        return self.document.where(key_path, key=key)
+
+
+def is_command_run(document: Document) -> bool:
+    """Says whether a run file declares a program of the user's own."""
+    return isinstance(document.value, dict) and "program" in document.value
+
+
+def file_keys(document: Document) -> Iterator[tuple[str | int, ...]]:
+    """Gives the key paths that name files, in the order in which they are read."""
+    for key in (("program", "files"), ("program", "reference", "files")):
+        listed = document.get(*key)
+        yield from ((*key, index) for index in range(len(listed) if isinstance(listed, list) else 0))
+    uses = document.get("program", "uses")
+    yield from (("program", "uses", name, "file") for name in (uses if isinstance(uses, dict) else ()))
+
+
+def meaning(document: Document) -> tuple[Refusal, ...]:
+    """Refuses what no single value shows: roles, placeholders that stand for nothing, names twice."""
+    names, refusals = declared_roles(document)
+    found = list(refusals)
+    found.extend(_pairings(document, names) if names and not refusals else ())
+    found.extend(_placeholders(document))
+    found.extend(_base_names(document, ("program", "files")))
+    found.extend(_base_names(document, ("program", "reference", "files")))
+    found.extend(_variables(document))
+    return tuple(found)
+
+
+def _pairings(document: Document, names: tuple[str, ...]) -> Iterator[Refusal]:
+    sets, wrong = role_sets(document, "pairings", names)
+    yield from wrong
+    named = {name for roles in sets.values() for name in roles}
+    for name in names if isinstance(document.get("pairings"), dict) else ():
+        if name not in named:
+            message = f"role `{name}` has no pairing (got nothing, expected `{name}` in `pairings`)"
+            yield document.at(Label.PAIRING_MISSING, message, ("pairings", name))
+
+
+def _placeholders(document: Document) -> Iterator[Refusal]:
+    """A name in braces that stands for nothing is a slip of the pen, not a text."""
+    uses = document.get("program", "uses")
+    known = [*PLACEHOLDERS, *(f"uses.{name}" for name in (uses if isinstance(uses, dict) else ()))]
+    in_setup = [name for name in known if name in ("setup", "work", "device")]
+    for key, allowed in (
+        (("program", "argv"), known),
+        (("program", "reference", "argv"), known),
+        *((("program", "setup", index), in_setup) for index in _indices(document, "program", "setup")),
+    ):
+        for index in _indices(document, *key):
+            yield from _unknown(document, (*key, index), allowed)
+    environment = document.get("program", "environment")
+    for name in environment if isinstance(environment, dict) else ():
+        yield from _unknown(document, ("program", "environment", name), known)
+
+
+def _indices(document: Document, *key: str | int) -> range:
+    listed = document.get(*key)
+    return range(len(listed) if isinstance(listed, list) else 0)
+
+
+def _unknown(document: Document, key: tuple[str | int, ...], known: list[str]) -> Iterator[Refusal]:
+    value = document.get(*key)
+    for name in PLACEHOLDER.findall(value) if isinstance(value, str) else ():
+        if name not in known:
+            message = f"there is no such placeholder (got {{{name}}}, expected {one_of(known)})"
+            yield document.at(Label.NAME_UNKNOWN, message, key, hint=suggest(name, known))
+
+
+def _base_names(document: Document, key: tuple[str, ...]) -> Iterator[Refusal]:
+    """Files lie beside each other in one folder, so their last names differ."""
+    seen: set[str] = set()
+    for index in _indices(document, *key):
+        named = document.get(*key, index)
+        name = Path(named).name if isinstance(named, str) else ""
+        if name in seen or name in RESERVED:
+            why = "is taken" if name in RESERVED else "stands twice"
+            message = f"`{name}` {why} in the work folder (got it again, expected every name once)"
+            yield document.at(Label.NAME_DUPLICATE, message, (*key, index))
+        seen.add(name)
+
+
+def _variables(document: Document) -> Iterator[Refusal]:
+    environment = document.get("program", "environment")
+    for name in environment if isinstance(environment, dict) else ():
+        if isinstance(name, str) and name.startswith("ORCH_"):
+            message = f"`{name}` is set by orch (got it, expected a name that does not begin with ORCH_)"
+            yield document.at(Label.VALUE_CHOICE, message, ("program", "environment", name), on_key=True)
+
+
+def build(
+    document: Document, model: CommandRunFile, files: Mapping[tuple[str | int, ...], SourceFile]
+) -> CommandRunSpec:
+    """Gives the typed run of a file that nothing is wrong with.
+
+    Args:
+        document: the file.
+        model: what it says.
+        files: every key path of `file_keys` -> the file that it names.
+    """
+    names, _ = declared_roles(document)
+    said = model.program
+    reference = said.reference
+    return CommandRunSpec(
+        path=document.path,
+        document=document,
+        name=model.name,
+        program=ProgramSpec(
+            argv=said.argv,
+            files=tuple(files["program", "files", index] for index in range(len(said.files))),
+            uses=tuple(files["program", "uses", name, "file"] for name in said.uses),
+            environment=tuple(said.environment.items()),
+            inherit=said.inherit,
+            setup=said.setup,
+            setup_deadline_ms=said.setup_deadline,
+            checkpoint=said.checkpoint,
+            refuses={label: Looks(_code(how.exit), how.stderr) for label, how in said.refuses.items()},
+            reference=None
+            if reference is None
+            else ReferenceSpec(
+                reference.argv,
+                tuple(files["program", "reference", "files", index] for index in range(len(reference.files))),
+                reference.compare.relative,
+                reference.compare.absolute,
+            ),
+        ),
+        roles=names,
+    )
+
+
+def _code(said: Any) -> int | None:
+    return None if said == NONZERO else int(said)
