@@ -12,10 +12,11 @@ if TYPE_CHECKING:
     from orchestrator.build.compile import Program
     from orchestrator.plan.derive import Planned
     from orchestrator.spec.lane import LaneSpec
+    from orchestrator.spec.program import CommandRunSpec
     from orchestrator.spec.run import RunSpec
 
 
-def read_lane_or_run(path: Path) -> tuple[LaneSpec | None, RunSpec]:
+def read_lane_or_run(path: Path) -> tuple[LaneSpec | None, RunSpec | CommandRunSpec]:
     """Read a file of either kind; a run spec has no lane.
 
     Raises:

@@ -13,7 +13,7 @@ from orchestrator.cli.output import print_json, say, table
 from orchestrator.errors import UsageError
 
 if TYPE_CHECKING:
-    from orchestrator.build.compile import Program
+    from orchestrator.spec.program import CommandRunSpec
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -29,12 +29,15 @@ def run(args: argparse.Namespace) -> int:
     """Build and write; what is refused is refused before a byte is built."""
     from orchestrator.cli.planning import build_all, read_lane_or_run
     from orchestrator.plan.derive import derive
+    from orchestrator.spec.program import CommandRunSpec
 
     content = content_of(args.content)
     _, spec = read_lane_or_run(find_spec(args.file, content))
+    if isinstance(spec, CommandRunSpec):
+        return _command(args, spec)
     planned = derive(spec)
     programs = build_all(planned, spec, content.root)
-    paths = [_write(args.output, program) for program in programs]
+    paths = [_write(args.output / f"{program.role}.elf", program.data) for program in programs]
     if args.json:
         entries = [
             {
@@ -55,11 +58,33 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _write(folder: Path, program: Program) -> Path:
-    path = folder / f"{program.role}.elf"
+def _command(args: argparse.Namespace, spec: CommandRunSpec) -> int:
+    """Of a user's own program nothing is compiled: its files are written as every node is given them."""
+    from orchestrator.cli.command_plan import all_files
+    from orchestrator.plan.command import command_plan
+
+    plan = command_plan(spec)
+    written = [
+        (use, file, _write(args.output / use / file.name, file.path.read_bytes()))
+        for use, file in all_files(plan)
+    ]
+    if args.json:
+        entries = [
+            {"for": use, "path": str(path), "sha256": file.sha256, "size": file.size}
+            for use, file, path in written
+        ]
+        print_json({"plan": plan.digest, "programs": [], "files": entries})
+    else:
+        say(f"plan {plan.digest}")
+        rows = [(use, file.size, file.sha256, path) for use, file, path in written]
+        say(table(("file for", "bytes", "sha256", "path"), rows))
+    return 0
+
+
+def _write(path: Path, data: bytes) -> Path:
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        write_whole(path, program.data, 0o755)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(path, data, 0o755)
     except OSError as error:
         with suppress(OSError):
             path.with_name(part_name(path.name)).unlink(missing_ok=True)

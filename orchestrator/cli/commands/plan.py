@@ -19,7 +19,10 @@ if TYPE_CHECKING:
     from orchestrator.plan.derive import Planned
     from orchestrator.plan.model import Field, Ownership, Plan, Role
     from orchestrator.qualify.preview import StepPreview
+    from orchestrator.spec.content import Content
     from orchestrator.spec.lane import LaneSpec
+    from orchestrator.spec.program import CommandRunSpec
+    from orchestrator.spec.run import RunSpec
 
 _SHOWN = 8  # names of a long list that are shown at either end
 
@@ -51,7 +54,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Plan and print."""
-    preview = _preview(args)
+    from orchestrator.cli.planning import read_lane_or_run
+    from orchestrator.spec.program import CommandRunSpec
+
+    content = content_of(args.content)
+    lane, spec = read_lane_or_run(find_spec(args.file, content))
+    if isinstance(spec, CommandRunSpec):
+        return _command(args, lane, spec)
+    preview = _preview(args, content, lane, spec)
     if args.json:
         print_json(_as_json(preview))
     else:
@@ -73,14 +83,27 @@ def _laid_out(demands: Sequence[Demand], role: str | None, *, every: bool) -> tu
     return (max(demands, key=lambda demand: demand.total),)
 
 
-def _preview(args: argparse.Namespace) -> _Preview:
+def _command(args: argparse.Namespace, lane: LaneSpec | None, spec: CommandRunSpec) -> int:
+    from orchestrator.cli import command_plan
+    from orchestrator.plan.command import command_plan as plan_of
+    from orchestrator.qualify.preview import preview
+
+    if args.role is not None and args.role not in spec.roles:
+        raise UsageError(f"there is no such role (got {args.role}, expected one of {fold(list(spec.roles))})")
+    plan, steps = plan_of(spec), preview(lane) if lane else ()
+    if args.json:
+        print_json(command_plan.as_json(plan, lane, steps))
+    else:
+        command_plan.show(plan, lane, steps)
+    return 0
+
+
+def _preview(args: argparse.Namespace, content: Content, lane: LaneSpec | None, spec: RunSpec) -> _Preview:
     from orchestrator.admit.memory import demand
-    from orchestrator.cli.planning import build_all, read_lane_or_run
+    from orchestrator.cli.planning import build_all
     from orchestrator.plan.derive import derive
     from orchestrator.qualify.preview import preview
 
-    content = content_of(args.content)
-    lane, spec = read_lane_or_run(find_spec(args.file, content))
     planned = derive(spec)
     return _Preview(
         planned,

@@ -12,7 +12,7 @@ import pytest
 
 from evidence.canonical import loads
 from orchestrator.errors import Label, RefusedError
-from orchestrator.plan.derive import derive
+from orchestrator.plan.derive import plan_of
 from orchestrator.qualify.bundles import create
 from orchestrator.spec.read import read_lane
 
@@ -38,7 +38,7 @@ def project(tmp_path: Path, pytestconfig: pytest.Config) -> Path:
 
 def bundle_of(project: Path) -> Path:
     lane = read_lane(project / "lanes" / "samples.yaml")
-    opened = create(project.parent / "runs", lane, derive(lane.run), FIRST)
+    opened = create(project.parent / "runs", lane, plan_of(lane.run), FIRST)
     opened.close()
     return opened.folder
 
@@ -50,12 +50,12 @@ def names(project: Path) -> tuple[Path, Path, Path]:
 
 
 def test_a_bundle_is_read_with_all_else_gone(project: Path) -> None:
-    digest = derive(read_lane(project / "lanes" / "samples.yaml").run).plan.digest
+    digest = plan_of(read_lane(project / "lanes" / "samples.yaml").run).digest
     bundle = bundle_of(project).rename(project.parent / "elsewhere")
     shutil.rmtree(project)
     name = loads((bundle / "specs" / "index.json").read_bytes())["lane"]
     assert name == "lanes/samples.yaml"
-    assert derive(read_lane(bundle / "specs" / name, within=bundle / "specs").run).plan.digest == digest
+    assert plan_of(read_lane(bundle / "specs" / name, within=bundle / "specs").run).digest == digest
 
 
 @pytest.mark.parametrize("which", [0, 1, 2])
@@ -91,7 +91,7 @@ def test_what_is_named_absolutely_is_refused_where_it_is_named(project: Path, wh
 
 def test_files_that_change_while_they_are_read_make_no_bundle(project: Path) -> None:
     lane = read_lane(project / "lanes" / "samples.yaml")
-    planned = derive(lane.run)
+    planned = plan_of(lane.run)
     system = lane.run.system.path
     system.write_text(system.read_text(encoding="utf-8").replace("rate: 0.", "rate: 0.0"), encoding="utf-8")
     with pytest.raises(RefusedError, match="changed while they were read"):

@@ -25,18 +25,24 @@ PYDANTIC = (
 )
 
 
-def wrong(kind: str, text: str) -> tuple[Refusal, ...]:
+def wrong(kind: str, text: str, number: int = 0) -> tuple[Refusal, ...]:
     document, refusals = load(Path(f"{kind}.yaml"), text.encode())
     assert document is not None
-    return (*refusals, *check(document, MODELS[kind])[1])
+    return (*refusals, *check(document, MODELS[kind][number])[1])
 
 
 @pytest.mark.parametrize("value", VALUES)
 @pytest.mark.parametrize(
-    ("kind", "key"), [(kind, key) for kind, model in MODELS.items() for key in model.model_fields]
+    ("kind", "number", "key"),
+    [
+        (kind, number, key)
+        for kind, models in MODELS.items()
+        for number, model in enumerate(models)
+        for key in model.model_fields
+    ],
 )
-def test_every_key_with_every_kind_of_value(kind: str, key: str, value: str) -> None:
-    for refusal in wrong(kind, f"{key}: {value}\n"):
+def test_every_key_with_every_kind_of_value(kind: str, number: int, key: str, value: str) -> None:
+    for refusal in wrong(kind, f"{key}: {value}\n", number):
         assert refusal.message.startswith("`")
         assert "(got " in refusal.message
         assert refusal.message.endswith(")")
