@@ -66,6 +66,7 @@ class Label(StrEnum):
     AUTH_REFUSED = "auth-refused"
     SHELL_UNUSABLE = "shell-unusable"
     TOOL_MISSING = "tool-missing"
+    DISK_SPACE = "disk-space"
     TUNNEL_REFUSED = "tunnel-refused"
     COMPILER = "compiler"
     ELF = "elf"
