@@ -8,7 +8,7 @@
 # Needs make and Python 3.11 or newer. Outside this folder: built programs are kept in $XDG_CACHE_HOME/orch (else
 # ~/.cache/orch), roles work under $TMPDIR/orch-<uid> (else /tmp/orch-<uid>) while they run, pip keeps its cache, and
 # a root user on Debian or Ubuntu gets the packages that are missing (python3-venv, qemu-user-static, and for the
-# tests openssh-server, dropbear-bin, busybox-static, iproute2 and faketime).
+# tests openssh-server, dropbear-bin, busybox-static and iproute2).
 
 PYTHON ?= python3
 VENV := .venv
@@ -75,7 +75,7 @@ qemu:
 	  else echo "qemu-$(OTHER)-static is missing; on Debian and Ubuntu: apt install qemu-user-static"; fi >&2; }
 
 # What the tests' own nodes are made of: program:package. Tests that lack one of them say so and are skipped.
-NODES := sshd:openssh-server dropbear:dropbear-bin busybox:busybox-static ip:iproute2 faketime:faketime
+NODES := sshd:openssh-server dropbear:dropbear-bin busybox:busybox-static ip:iproute2
 nodes:
 	@lacking=$$(PATH="$$PATH:/usr/sbin:/sbin"; for pair in $(NODES); do \
 	  command -v "$${pair%%:*}" >/dev/null || printf ' %s' "$${pair#*:}"; done); \
