@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from lab.node import SshNode
-from lab.space import BOUND, until
+from lab.space import BOUND, missing, until
 
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE_S = 300
@@ -53,9 +53,8 @@ class Desk:
             "SSH_ASKPASS_REQUIRE": "force",
             "DISPLAY": ":0",
         }
-        bound = BOUND if shutil.which(BOUND[0]) else ()
         return subprocess.Popen(
-            [*bound, sys.executable, "-m", "orchestrator", *arguments],
+            [*self._at_home(home), sys.executable, "-m", "orchestrator", *arguments],
             cwd=self.folder,
             env={**environment, **self.environment},
             stdin=subprocess.DEVNULL,
@@ -64,6 +63,18 @@ class Desk:
             text=True,
             start_new_session=True,
         )
+
+    def _at_home(self, home: Path) -> tuple[str, ...]:
+        """What makes `home` the user's own for ssh too, which asks the accounts' file and not HOME."""
+        bound = BOUND if shutil.which(BOUND[0]) else ()
+        if missing():
+            return bound
+        accounts = Path("/etc/passwd").read_text().splitlines()
+        others = [line for line in accounts if not line.startswith("root:")]
+        mine = self.folder / "passwd"
+        mine.write_text("\n".join([f"root:x:0:0:root:{home}:/bin/sh", *others]) + "\n")
+        script = 'mount --bind "$0" /etc/passwd && exec "$@"'
+        return (*bound, "unshare", "--mount", "--propagation", "private", "sh", "-c", script, str(mine))
 
     def orch(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Runs `orch` to its end; nothing asked anybody."""

@@ -86,6 +86,7 @@ class SshNode:
         """Files on the node that were not there when it was made, but for the lab's own; sorted."""
         assert self.space, "without namespaces nobody can tell"
         given = {self.folder / "home" / path for path in self.machine.files if not path.startswith("/")}
+        given |= {above for path in given for above in path.parents}
         given |= {self.folder / "home/.ssh", self.folder / "home/.ssh/authorized_keys"}
         roots = [self.folder / name for name in ("home", "tmp", "vartmp", "shm")]
         found = [path for root in roots for path in root.rglob("*") if path not in given]
@@ -237,6 +238,8 @@ def _needs(machine: Machine) -> None:
     )
     if machine != plain:
         need_spaces()
+    if machine.shell and not Path(machine.shell).exists():
+        pytest.skip(f"{machine.shell} is not installed")
     if machine.busybox and shutil.which("busybox") is None:
         pytest.skip("busybox is not installed")
 
