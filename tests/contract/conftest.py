@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path, PurePosixPath
 
@@ -10,8 +11,17 @@ from remote_bench import Bench
 
 from orchestrator.remote.base import Remote
 from orchestrator.remote.local import Local
+from orchestrator.remote.record import Recorded
+from orchestrator.remote.retry import Retrying
 
-WAYS: dict[str, Callable[[], Remote]] = {"local": Local}
+
+def around() -> Remote:
+    """This machine, behind what stands around every node."""
+    retrying = Retrying(Local(), journal=lambda *_: None, wait=time.sleep, grace_s=10)
+    return Recorded(retrying, journal=lambda *_: None)
+
+
+WAYS: dict[str, Callable[[], Remote]] = {"local": Local, "around": around}
 
 
 @pytest.fixture(params=WAYS)
