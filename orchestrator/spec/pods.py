@@ -100,8 +100,8 @@ class NodeModel(FileModel):
     host_key: HostKey | None = Field(
         default=None, description="the host key's fingerprint, as pinned; else known_hosts has to know it"
     )
-    trust: Literal["first-use", "told"] | None = Field(
-        default=None, description="how the host key came to be pinned: as it was first seen, or as was told"
+    trust: Literal["first-use", "known-hosts", "told"] | None = Field(
+        default=None, description="how its host key came to be pinned: as first seen, as known, or as told"
     )
     port: Port | None = Field(default=None, description="the SSH port")
     key: Text | None = Field(default=None, description="the private key's file")
@@ -155,6 +155,7 @@ class Node:
     emulators: Mapping[str, str]
     owner: str | None
     remote_root: str
+    trust: str | None = None
     seen: Mapping[str, str | int | None] = field(default_factory=dict)
 
 
@@ -314,6 +315,7 @@ def _node(name: str, node: NodeModel, defaults: DefaultsModel) -> Node:
         emulators={str(target): command for target, command in node.emulators.items()},
         owner=node.owner or defaults.owner,
         remote_root=node.remote_root or defaults.remote_root,
+        trust=node.trust,
         seen=node.seen.model_dump() if node.seen else {},
     )
 

@@ -24,6 +24,7 @@ from ruamel.yaml.scalarstring import DoubleQuotedScalarString
 
 from evidence.files import write_whole
 from orchestrator.errors import Label, Refusal, RefusedError, Where
+from orchestrator.spec.places import visible
 from orchestrator.spec.pods import PodsSpec
 from orchestrator.spec.read import read_pods
 
@@ -34,9 +35,11 @@ _PLAIN = re.compile(r"[A-Za-z_~/][A-Za-z0-9@._/~+-]*|[0-9.]+ [A-Z]{3}(/h)?")
 _AFTER: Final = 2  # where ruamel keeps the comment that follows a key's value
 
 
-def add_node(
-    path: Path, name: str, entry: Mapping[str, Any], *, rental: Mapping[str, str] | None = None
-) -> PodsSpec:
+Entry = Mapping[str, Any]
+Rental = Mapping[str, str]
+
+
+def add_node(path: Path, name: str, entry: Entry, rental: Rental | None = None) -> PodsSpec:
     """Adds a node at the end, and makes the file if it is not there.
 
     Args:
@@ -51,14 +54,25 @@ def add_node(
     Raises:
         RefusedError: the file that is there is refused, or what would come of it; nothing was changed.
     """
+    return _change(path, lambda pods: _add(path, pods, name, entry, rental or {}))
 
-    def change(pods: CommentedMap) -> None:
-        _put(pods["nodes"], name, entry)
-        if rental:
-            _put(pods, "rental", rental, after="orch")
-        pods["transport"] = _transport(pods)
 
-    return _change(path, change)
+def check_node(path: Path, name: str, entry: Entry, rental: Rental | None = None) -> PodsSpec:
+    """Gives what `add_node` would make of the file, which stays as it is; raises what that would raise."""
+    return _change(path, lambda pods: _add(path, pods, name, entry, rental or {}), write=False)
+
+
+def _add(path: Path, pods: CommentedMap, name: str, entry: Entry, rental: Rental) -> None:
+    if name in pods["nodes"]:
+        message = f"the node is there already (got `{visible(name)}` again, expected another name)"
+        hint = (
+            f"`orch pods pin {visible(name)}` accepts it as it is now; another rental has a file of its own"
+        )
+        raise RefusedError([Refusal(Label.NAME_DUPLICATE, message, Where(str(path)), f"nodes.{name}", hint)])
+    _put(pods["nodes"], name, entry)
+    if rental:
+        _put(pods, "rental", rental, after="orch")
+    pods["transport"] = _transport(pods)
 
 
 def change_node(path: Path, name: str, changes: Mapping[str, Any]) -> PodsSpec:
@@ -82,7 +96,7 @@ def _transport(pods: Mapping[str, Any]) -> str:
     return "direct" if all(node.get("address") for node in nodes.values()) else "ssh-tunnel"
 
 
-def _change(path: Path, change: Callable[[CommentedMap], None]) -> PodsSpec:
+def _change(path: Path, change: Callable[[CommentedMap], None], *, write: bool = True) -> PodsSpec:
     if path.suffix.lower() == ".toml":
         message = "is changed by hand alone (got a TOML file, expected YAML)"
         raise RefusedError(
@@ -91,15 +105,19 @@ def _change(path: Path, change: Callable[[CommentedMap], None]) -> PodsSpec:
     try:
         target = path.resolve()  # a link stays one
         with _alone(target.parent):
-            return _changed(path, target, change)
+            text = _changed(path, target, change)
+            spec = _checked(path, text)
+            if write:
+                write_whole(target, text.encode(), MODE)
+            return spec
     except OSError as error:
         got = error.strerror or type(error).__name__
         message = f"cannot be written (got {got}, expected a file that can be replaced)"
         raise RefusedError([Refusal(Label.WRITE_FAILED, message, Where(str(path)))]) from error
 
 
-def _changed(path: Path, target: Path, change: Callable[[CommentedMap], None]) -> PodsSpec:
-    """Reads, changes, checks and replaces the file."""
+def _changed(path: Path, target: Path, change: Callable[[CommentedMap], None]) -> str:
+    """Gives the text that the file would have."""
     yaml = _yaml()
     if target.exists():
         read_pods(path)
@@ -109,9 +127,7 @@ def _changed(path: Path, target: Path, change: Callable[[CommentedMap], None]) -
     change(pods)
     text = io.StringIO()
     yaml.dump(pods, text)
-    spec = _checked(path, text.getvalue())
-    write_whole(target, text.getvalue().encode(), MODE)
-    return spec
+    return text.getvalue()
 
 
 def _checked(path: Path, text: str) -> PodsSpec:

@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 import pytest
 
 from orchestrator.errors import Label
-from orchestrator.qualify.examine import LEAST_BYTES, examine, faults
+from orchestrator.qualify.fitness import LEAST_BYTES, examine, faults
 from orchestrator.remote.base import Room
 from orchestrator.remote.local import Local
 
@@ -71,7 +71,7 @@ def test_mounts_that_cannot_be_used(tmp_path, options, said):
     script = (
         "import sys; sys.path[:0] = sys.argv[2:]\n"
         "from orchestrator.remote.local import Local\n"
-        "from orchestrator.qualify.examine import examine, faults\n"
+        "from orchestrator.qualify.fitness import examine, faults\n"
         "print(*faults(examine(Local(), sys.argv[1] + '/.orch', {})))\n"
     )
     inner = 'mount -t tmpfs -o "$1" none "$2" && shift 2 && exec "$@"'
