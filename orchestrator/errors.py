@@ -68,6 +68,7 @@ class Label(StrEnum):
     TOOL_MISSING = "tool-missing"
     DISK_SPACE = "disk-space"
     TUNNEL_REFUSED = "tunnel-refused"
+    SETUP_FAILED = "setup-failed"
     COMPILER = "compiler"
     ELF = "elf"
     LIMIT_DURATION = "limit-duration"

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from orchestrator.build.binding import Binding, Mode
+from orchestrator.qualify.command.start import start as command_start
 from orchestrator.qualify.endpoints import Endpoint
 from orchestrator.qualify.launch import FROM_PLAN, OWN, Launch, PlacedFile, Start
 from orchestrator.qualify.view import View
@@ -30,6 +31,8 @@ class Wanted:
         roles: those that start; None for all of them.
         programs: role -> `other` where a control wants another plan's program.
         samples: role -> bundle file that lies there instead of the plan's own words.
+        inputs: of a user's own program: input -> bundle file that lies there instead of the declared one.
+        file_blocks: of a user's own program: blocks of 512 bytes that no file may outgrow; None for no limit.
         placed: altered files that the bundle must hold first: bundle file -> its bytes.
         port: of the root; None for a free one.
     """
@@ -43,6 +46,8 @@ class Wanted:
     roles: tuple[str, ...] | None = None
     programs: Mapping[str, str] = field(default_factory=dict)
     samples: Mapping[str, str] = field(default_factory=dict)
+    inputs: Mapping[str, str] = field(default_factory=dict)
+    file_blocks: int | None = None
     placed: Mapping[str, bytes] = field(default_factory=dict)
     port: int | None = None
 
@@ -56,11 +61,13 @@ def compose(view: View, wanted: Wanted, *, endpoints: Mapping[str, Endpoint], se
         endpoints: role -> where it listens, or what it dials; port 0 for a run of one role.
         secret: by which the roles of this launch know each other, 32 hexadecimal digits.
     """
+    roles = view.roles if wanted.roles is None else wanted.roles
+    if (plan := view.command) is not None:
+        return Launch(wanted.name, tuple(command_start(view, plan, wanted, role) for role in roles))
     restored = tuple(
         PlacedFile(f"restore/{name}", view.digest(source), source)
         for name, source in sorted((wanted.restore or {}).items())
     )
-    roles = view.roles if wanted.roles is None else wanted.roles
     starts = (_start(view, wanted, role, (endpoints[role], secret), restored) for role in roles)
     return Launch(wanted.name, tuple(starts))
 

@@ -14,6 +14,7 @@ from typing import Any
 from evidence.canonical import dumps, loads
 from evidence.files import write_whole
 from orchestrator.build.binding import Binding
+from orchestrator.qualify.command.invocation import Invocation
 
 OWN = "own"  # the role's program of this lane's plan
 OTHER = "other"  # the same role's program of another plan: the frame-identity control
@@ -42,7 +43,7 @@ class Start:
     Attributes:
         role: its name.
         program: `own` or `other`.
-        binding: the deployment bound in.
+        binding: the deployment bound in; of a user's own program, how it is called.
         files: what lay beside the executable.
         node: where it ran.
         executable_sha256: of the bound executable, as made here.
@@ -51,11 +52,33 @@ class Start:
 
     role: str
     program: str
-    binding: Binding
+    binding: Binding | Invocation
     files: tuple[PlacedFile, ...]
     node: str = ""
     executable_sha256: str = ""
     node_sha256: str = ""
+
+    @property
+    def bound(self) -> Binding:
+        """The deployment of a native role.
+
+        Raises:
+            TypeError: it is a program of the user's own.
+        """
+        if isinstance(self.binding, Invocation):
+            raise TypeError(f"{self.role} is no native role")
+        return self.binding
+
+    @property
+    def called(self) -> Invocation:
+        """How a program of the user's own is called.
+
+        Raises:
+            TypeError: it is a native role.
+        """
+        if not isinstance(self.binding, Invocation):
+            raise TypeError(f"{self.role} is a native role")
+        return self.binding
 
     def as_json(self) -> dict[str, Any]:
         """As in `launch.json`."""
@@ -77,12 +100,16 @@ class Start:
         return cls(
             role=value["role"],
             program=value["program"],
-            binding=Binding.from_json(value["binding"]),
+            binding=_binding(value["binding"]),
             files=tuple(PlacedFile(file["name"], file["sha256"], file["source"]) for file in value["files"]),
             node=value["node"],
             executable_sha256=value["executable_sha256"],
             node_sha256=value["node_sha256"],
         )
+
+
+def _binding(value: dict[str, Any]) -> Binding | Invocation:
+    return Invocation.from_json(value) if "argv" in value else Binding.from_json(value)
 
 
 @dataclass(frozen=True)

@@ -88,7 +88,7 @@ def executables(launched: Launched) -> Check:
     differing = []
     for start in launched.launch.starts:
         program = view.program(start.role, start.program)
-        made = None if program is None else hashlib.sha256(bind(program, start.binding)).hexdigest()
+        made = None if program is None else hashlib.sha256(bind(program, start.bound)).hexdigest()
         if not made == start.executable_sha256 == start.node_sha256:
             written = f"written down {start.executable_sha256}, on the node {start.node_sha256}"
             differing.append(f"{start.role}: made {made}, {written}")

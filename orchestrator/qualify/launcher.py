@@ -18,6 +18,9 @@ from evidence.files import write_many
 from orchestrator.build.bind import bind
 from orchestrator.errors import Label
 from orchestrator.oracle.reference import from_bits
+from orchestrator.qualify.command import node as node_side
+from orchestrator.qualify.command.digests import files_digest, listing_digest
+from orchestrator.qualify.command.invocation import Invocation
 from orchestrator.qualify.compose import Wanted, compose
 from orchestrator.qualify.launch import FROM_PLAN, Launch, RoleRecord, Start, parse_progress, read_role
 from orchestrator.qualify.session import Attempt, AttemptLostError, Session
@@ -162,6 +165,8 @@ class Launcher:
     def _job(self, launch: str, start: Start) -> Job:
         root = self.session.roots[self.session.placement[start.role]]
         folder = root / start.role / f"{self.attempt.step}-{self.attempt.number}-{launch}"
+        if isinstance(start.binding, Invocation):
+            return node_side.job(start, folder, root)
         emulator = self.session.emulators.get(start.role)
         program = str(folder / "role")
         binding = start.binding
@@ -175,15 +180,21 @@ class Launcher:
         """Puts executable and files into the work folder; the digests are of what lies on the node."""
         node = self.session.node(start.role)
         folder = self._job(launch, start).folder
-        executable = bind(self.session.programs[start.role, start.program], start.binding)
-        found = node.put(executable, folder / "role", executable=True)
+        is_command = isinstance(start.binding, Invocation)
+        found = {}
         for file in start.files:
             data = self._file_bytes(start.role, file.source)
-            if node.put(data, folder / file.name) != file.sha256:
+            found[file.name] = node.put(data, folder / file.name, executable=is_command)
+            if found[file.name] != file.sha256:
                 raise RemoteError(
                     f"{node.name}: {folder / file.name} is not what was sent (expected {file.sha256})"
                 )
-        return replace(start, node=node.name, executable_sha256=sha256_bytes(executable), node_sha256=found)
+        if is_command:
+            sent, there = files_digest(start.files), listing_digest(found)
+        else:
+            executable = bind(self.session.programs[start.role, start.program], start.bound)
+            sent, there = sha256_bytes(executable), node.put(executable, folder / "role", executable=True)
+        return replace(start, node=node.name, executable_sha256=sent, node_sha256=there)
 
     def _file_bytes(self, role: str, source: str) -> bytes:
         """Bytes of a placed file: the plan's own sample words, or a file of the bundle."""
@@ -260,7 +271,12 @@ class Launcher:
         for start in launch.starts:
             folder = self._job(launch.name, start).folder
             # the last lines are enough, and a first one cut in half parses as none
-            lines = parse_progress(self.session.node(start.role).tail(folder / "progress", TAIL_BYTES))
+            tail = self.session.node(start.role).tail(folder / "progress", TAIL_BYTES)
+            if isinstance(start.binding, Invocation):
+                last = node_side.last_line(tail)
+                versions |= {start.role: last} if last else {}
+                continue
+            lines = parse_progress(tail)
             if lines and lines[-1].version > 0:
                 versions[start.role] = (lines[-1].version, from_bits(lines[-1].loss))
         if versions:
@@ -301,6 +317,8 @@ class Launcher:
                 files[folder / PurePosixPath(name).name] = data
         if state.exit is not None:
             files[folder / "exit"] = f"{state.exit}\n".encode()
+        if isinstance(start.binding, Invocation):
+            return files | {folder / name: data for name, data in node_side.collect(node, job.folder)}
         return files | self._checkpoint(launch, start)
 
     def _checkpoint(self, launch: Launch, start: Start, *, only: str = "") -> dict[Path, bytes]:
