@@ -72,6 +72,8 @@ def _stops(events: tuple[Event, ...]) -> Iterator[str]:
 def _copies(view: View) -> Iterator[str]:
     """One publication in two launches: a manifest bears its own time, so no two are the same."""
     seen: dict[str, str] = {}
+    if view.command is not None:
+        return  # what such a program publishes bears no time, and two runs of it publish the same
     root = view.roles[0]
     for path in sorted(view.bundle.glob(f"steps/*/*/*/{root}/checkpoint/*.manifest.json")):
         name = path.relative_to(view.bundle).as_posix()
@@ -121,6 +123,8 @@ def _launch(launched: Launched, about: list[Event]) -> Iterator[str]:
 
 
 def _times(launched: Launched, begin: float, end: float) -> Iterator[str]:
+    if launched.view.command is not None:
+        return
     for role, record in launched.roles.items():
         for name in record.checkpoint:
             if not name.endswith(".manifest.json"):

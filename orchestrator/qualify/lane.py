@@ -27,6 +27,7 @@ from orchestrator.plan.derive import plan_of
 from orchestrator.qualify import bundles, tracking
 from orchestrator.qualify.attempts import run_steps
 from orchestrator.qualify.checks import STEPS, StepOutcome, Verdict, worst
+from orchestrator.qualify.command.checks import lines_of
 from orchestrator.qualify.judge import grade_of, judge_steps, qualification
 from orchestrator.qualify.session import Guarded, Limits, Observer, Session
 from orchestrator.qualify.steps import build, preflight, record
@@ -292,6 +293,8 @@ def _outcome(
 
 
 def _final_loss(view: View) -> float | None:
+    if view.command is not None:
+        return None  # a program of the user's own says nothing of the version that it ends with
     launched = view.launch("evaluate", "fresh")
     try:
         said = loads(launched.roles[view.roles[0]].stdout) if launched else None
@@ -302,4 +305,6 @@ def _final_loss(view: View) -> float | None:
 
 def _losses(view: View) -> tuple[float, ...]:
     launched = view.launch("uninterrupted", "run-1")
+    if launched is not None and view.command is not None:
+        return tuple(line.value for line in lines_of(launched, view.roles[0]))
     return tuple(from_bits(line.loss) for line in launched.roles[view.roles[0]].progress) if launched else ()

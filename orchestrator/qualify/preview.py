@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from orchestrator.plan.command import CommandPlan
 from orchestrator.plan.derive import plan_of
+from orchestrator.qualify.command.series import SERIES
 from orchestrator.qualify.steps import ALL, not_applicable
 from orchestrator.spec.lane import LaneSpec
 
@@ -35,5 +37,7 @@ def preview(lane: LaneSpec) -> tuple[StepPreview, ...]:
         skipped = f"not applicable: {reason}" if reason else ""
         if step.NAME in lane.omit:
             skipped = f"omitted: {lane.omit[step.NAME]}"
-        found.append(StepPreview(step.NAME, step.DOES, step.CHECKS, skipped))
+        series = SERIES.get(step.NAME) if isinstance(plan, CommandPlan) else None
+        does, shows = (series.does, series.shows) if series else (step.DOES, step.CHECKS)
+        found.append(StepPreview(step.NAME, does, shows, skipped))
     return tuple(found)

@@ -11,6 +11,7 @@ from orchestrator.build.compile import Program, build_programs
 from orchestrator.build.elf import verify
 from orchestrator.plan.derive import Planned, other_plan
 from orchestrator.qualify.checks import Check, equal
+from orchestrator.qualify.command import series
 from orchestrator.qualify.launch import OTHER, OWN
 from orchestrator.qualify.launcher import Launcher
 from orchestrator.qualify.session import Session
@@ -32,6 +33,9 @@ def wanted(planned: Planned) -> tuple[tuple[str, Planned, tuple[str, ...]], ...]
 
 def act(launcher: Launcher) -> None:
     """Builds, and writes the programs with their digests into the bundle."""
+    if (plan := launcher.session.view.command) is not None:
+        series.act(launcher, plan)
+        return
     session = launcher.session
     listing: dict[str, dict[str, object]] = {}
     for which, planned, names in wanted(session.view.planned):
@@ -53,6 +57,8 @@ def act(launcher: Launcher) -> None:
 def load(session: Session) -> None:
     """Takes the programs of a finished build step from the bundle: a resumed lane compiles nothing again."""
     view = session.view
+    if view.command is not None:
+        return  # there is nothing but the declared files, and those are in the bundle
     for which, _, names in wanted(session.view.planned):
         for name in names:
             program = view.program(name, which)
@@ -63,13 +69,15 @@ def load(session: Session) -> None:
 def judge(view: View) -> tuple[Check, ...]:
     """The plan derived again, and every program read as an ELF file."""
     folder = view.attempt(NAME)
-    plan = view.planned.plan
+    plan = view.plan
     recorded = view.json("plan.json") or {}
     fine = "the plan of the bundle's own specs"
     checks = [
         equal("plan", ("plan.json", "specs/index.json"), plan.digest, recorded.get("digest")),
         equal("plan-file", ("plan.json",), fine, fine if recorded == plan.file_json() else "something else"),
     ]
+    if view.command is not None:
+        return (*checks, *series.judge(view, view.command, NAME))
     listing = view.json(f"{folder}/programs.json") or {}
     listed = sorted(listing)
     files = sorted(

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from orchestrator.errors import Label
 from orchestrator.qualify.checks import Check, Verdict
+from orchestrator.qualify.command import series
 from orchestrator.qualify.compose import Wanted
 from orchestrator.qualify.launch_checks import (
     as_asked,
@@ -41,6 +42,9 @@ def asked(view: View, folder: str) -> Iterator[Wanted]:
 
 def act(launcher: Launcher) -> None:
     """The one, then the other."""
+    if (plan := launcher.session.view.command) is not None:
+        series.act(launcher, plan)
+        return
     launches = [launcher.run(wanted) for wanted in asked(launcher.session.view, launcher.folder)]
     if not launches:
         raise AttemptLostError("the split run left no checkpoint to evaluate")
@@ -48,6 +52,8 @@ def act(launcher: Launcher) -> None:
 
 def judge(view: View) -> tuple[Check, ...]:
     """Results against the reference, run again at the final version."""
+    if view.command is not None:
+        return series.judge(view, view.command, NAME)
     checks: list[Check] = []
     for wanted in asked(view, f"{view.attempt(NAME)}"):
         launched, missing = began(view, NAME, wanted.name)

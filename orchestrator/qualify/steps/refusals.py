@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from orchestrator.qualify import controls
 from orchestrator.qualify.checks import Check, equal
+from orchestrator.qualify.command import series
 from orchestrator.qualify.controls import BASE, HOLDER, PORT
 from orchestrator.qualify.launch_checks import as_asked, began, executables, refused, trained
 from orchestrator.qualify.launcher import Launcher
@@ -28,6 +29,9 @@ CHECKS = (
 
 def act(launcher: Launcher) -> None:
     """The base run, then every control. Without a checkpoint to tamper with, the judge will say why."""
+    if (plan := launcher.session.view.command) is not None:
+        series.act(launcher, plan)
+        return
     view = launcher.session.view
     launcher.run(controls.base())
     checkpoint = view.checkpoint_files(f"{launcher.folder}/{BASE}", 1)
@@ -54,6 +58,8 @@ def _port_in_use(launcher: Launcher) -> None:
 
 def judge(view: View) -> tuple[Check, ...]:
     """The base run against the reference, then each control by its label."""
+    if view.command is not None:
+        return series.judge(view, view.command, NAME)
     folder = f"{view.attempt(NAME)}"
     launched, missing = began(view, NAME, BASE)
     checks = [*missing] if launched is None else [*trained(launched, controls.base(), first=1)]

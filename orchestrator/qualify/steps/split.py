@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from orchestrator.qualify.checks import Check, equal
+from orchestrator.qualify.command import series
 from orchestrator.qualify.compose import Wanted
 from orchestrator.qualify.launch_checks import began, trained
 from orchestrator.qualify.launcher import Launcher
@@ -27,12 +28,17 @@ def asked(view: View, folder: str) -> Iterator[Wanted]:
 
 def act(launcher: Launcher) -> None:
     """One part after the other; without a checkpoint to go on from, the judge will say what became of it."""
+    if (plan := launcher.session.view.command) is not None:
+        series.act(launcher, plan)
+        return
     for wanted in asked(launcher.session.view, launcher.folder):
         launcher.run(wanted)
 
 
 def judge(view: View) -> tuple[Check, ...]:
     """Both parts against the reference, and against the uninterrupted run's own files."""
+    if view.command is not None:
+        return series.judge(view, view.command, NAME)
     checks: list[Check] = []
     for wanted, first in zip(asked(view, f"{view.attempt(NAME)}"), (1, view.lane.split + 1), strict=False):
         part, missing = began(view, NAME, wanted.name)

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from orchestrator.oracle.checkpoint import CheckpointError
 from orchestrator.qualify.checks import Check, Verdict
+from orchestrator.qualify.command import series
 from orchestrator.qualify.compose import Wanted
 from orchestrator.qualify.launch_checks import began, first_difference, trained
 from orchestrator.qualify.launcher import Launcher
@@ -33,6 +34,9 @@ def asked(view: View) -> Iterator[Wanted]:
 
 def act(launcher: Launcher) -> None:
     """Two launches, one after the other."""
+    if (plan := launcher.session.view.command) is not None:
+        series.act(launcher, plan)
+        return
     for wanted in asked(launcher.session.view):
         records = launcher.run(wanted)
         if any(record.exit != 0 for record in records.values()):
@@ -41,6 +45,8 @@ def act(launcher: Launcher) -> None:
 
 def judge(view: View) -> tuple[Check, ...]:
     """Determinism first, then each run against the reference."""
+    if view.command is not None:
+        return series.judge(view, view.command, NAME)
     found: list[Launched] = []
     missing: list[Check] = []
     checks: list[Check] = []
