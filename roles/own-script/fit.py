@@ -1,7 +1,7 @@
 """Fits a line to a table with momentum, in mini-batches that a seeded generator draws.
 
-An example of a program that `orch` qualifies: it publishes a checkpoint as a whole or not at all, goes on from
-one as if it had never stopped, and refuses one that is damaged. Needs NumPy and safetensors.
+An example of a program that `orch` qualifies: it publishes a checkpoint as a whole or not at all, goes on
+from one as if it had never stopped, and refuses one that is damaged. Needs NumPy and safetensors.
 
     python3 fit.py --data diabetes.csv --updates 60 --out state [--in OTHER] [--progress FILE]
 """
@@ -110,7 +110,7 @@ def restore(path):
         refuse(f"checkpoint {path} is not there")
     try:
         with safe_open(path, framework="np") as file:
-            state = {name: file.get_tensor(name) for name in file.keys()}
+            state = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  # it is no mapping
             declared = (file.metadata() or {}).get("sha256")
     except SafetensorError as error:
         refuse(f"checkpoint {path} is damaged: {error}")

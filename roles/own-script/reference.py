@@ -1,7 +1,7 @@
-"""The same fit as `fit.py`, written again from its description, in plain Python: what its results are held against.
+"""The same fit as `fit.py`, written again in plain Python: what its results are held against.
 
-Shares nothing with it, NumPy least of all: rows, generator, updates and the file are made here. Sums go from left
-to right, which is not NumPy's order, so the last bits may differ.
+Shares nothing with it, NumPy least of all: rows, generator, updates and the file are made here. Sums go from
+left to right, which is not NumPy's order, so the last bits may differ.
 
     python3 reference.py DATA UPDATES OUT
 """
@@ -44,11 +44,11 @@ def fit(rows, updates):
     for _ in range(updates):
         waiting = waiting or generator.order(len(rows))
         batch, waiting = [rows[number] for number in waiting[:32]], waiting[32:]
-        errors = [sum(a * b for a, b in zip(weights, row)) - row[width] for row in batch]
+        errors = [sum(a * b for a, b in zip(weights, row, strict=False)) - row[width] for row in batch]
         for i in range(width):
-            gradient = sum(row[i] * error for row, error in zip(batch, errors)) / len(batch)
+            gradient = sum(row[i] * error for row, error in zip(batch, errors, strict=True)) / len(batch)
             momentum[i] = 0.9 * momentum[i] + gradient
-        weights = [weight - 0.05 * change for weight, change in zip(weights, momentum)]
+        weights = [weight - 0.05 * change for weight, change in zip(weights, momentum, strict=True)]
     return weights, momentum
 
 
