@@ -1,0 +1,278 @@
+"""One long-lived POSIX shell on a node: requests and answers, framed by marks that nothing else can write.
+
+Knows the channel, the marks and the deadlines. Must not know what the functions in `node.sh` are for.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import secrets
+import select
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Event, Thread
+from typing import Final
+
+import paramiko
+
+from orchestrator.errors import Label
+from orchestrator.remote.base import RemoteError, UnreachableError
+
+SCRIPT: Final = Path(__file__).with_name("node.sh")
+# `env`, since csh sets no variable before a command; `exec`, since nobody needs the login shell any more
+COMMAND: Final = "exec env LC_ALL=C sh"
+
+_PIECE_BYTES: Final = 32 << 10
+_NOISE_BYTES: Final = 16 << 10
+_SILENCE_S: Final = 5.0
+_ANSWER_S: Final = 10.0
+_GUARD_S: Final = 1.0
+_MOST_BYTES: Final = 1 << 18
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a function on the node gave: its code, and all that it wrote."""
+
+    code: int
+    stdout: bytes
+
+
+class DeadlineError(Exception):
+    """The node is there, and has not answered in time."""
+
+
+def quoted(word: str) -> str:
+    """Gives a word as the shell reads it, on one line."""
+    plain = word.replace("'", "'\\''").replace("\n", "'\"$orch_nl\"'")
+    return f"'{plain}'"
+
+
+class _Stream:
+    """What came on one of the channel's streams and is not taken yet."""
+
+    def __init__(self) -> None:
+        self._data = bytearray()
+        self._seen = 0
+
+    def feed(self, data: bytes) -> bool:
+        """Takes data; False if there is none."""
+        self._data += data
+        return bool(data)
+
+    def has(self, mark: bytes) -> bool:
+        """Whether a mark has begun."""
+        place = self._data.find(mark, max(0, self._seen - len(mark)))
+        self._seen = len(self._data) if place < 0 else place
+        return place >= 0
+
+    def take(self, mark: bytes, tail: re.Pattern[bytes]) -> tuple[bytes, bytes] | None:
+        """Gives what stands before a mark, and what the mark's end says; None while it has not come."""
+        if not self.has(mark) or (end := tail.match(self._data, self._seen + len(mark))) is None:
+            return None
+        before, said = bytes(self._data[: self._seen]), end.group(1)
+        del self._data[: end.end()]
+        self._seen = 0
+        return before, said
+
+    def drop(self) -> bytes:
+        """Gives and forgets all."""
+        data = bytes(self._data)
+        self._data.clear()
+        self._seen = 0
+        return data
+
+
+_BEGIN = re.compile(rb"(<)\n")
+_END = re.compile(rb"([0-9]+)\n")
+
+
+class Shell:
+    """A shell on a node, one request at a time.
+
+    Attributes:
+        noise: the first of what came outside of the marks: login files, banners.
+        hello: what the shell says of itself.
+    """
+
+    def __init__(self, name: str, transport: paramiko.Transport, *, deadline_s: float) -> None:
+        """Opens it and waits until it answers.
+
+        Raises:
+            RemoteError: `shell-unusable`: no shell answers there.
+            UnreachableError: the connection broke.
+        """
+        self.noise = b""
+        self._name = name
+        self._transport = transport
+        self._nonce = secrets.token_hex(16).encode()
+        self._number = 0
+        self._out, self._err = _Stream(), _Stream()
+        self._channel = self._opened(deadline_s)
+        self._poll = select.poll()
+        self._poll.register(self._channel.fileno(), select.POLLIN)
+        self.hello = self._begin(deadline_s)
+
+    def _opened(self, deadline_s: float) -> paramiko.Channel:
+        try:
+            channel = self._transport.open_session(timeout=deadline_s)
+            channel.settimeout(deadline_s)
+            channel.exec_command(COMMAND)
+        except (paramiko.SSHException, OSError, EOFError) as error:
+            if not self._transport.is_active():
+                raise self._gone(error) from error
+            raise self._unusable(f"the server opens no session ({error or type(error).__name__})") from error
+        return channel
+
+    def _begin(self, deadline_s: float) -> tuple[str, ...]:
+        hello = b"printf '\\n%s %s <\\n' \"$orch_nonce\" 0; orch_hello\n"
+        serve = b"printf '\\n%s %s 0\\n' \"$orch_nonce\" 0; orch_serve; exit\n"
+        limit = time.monotonic() + deadline_s
+        try:
+            self._send(b"orch_nonce=%s\n" % self._nonce + SCRIPT.read_bytes() + hello + serve, limit)
+            answer = self._answer(0, limit)
+        except DeadlineError as error:
+            self.close()
+            raise self._unusable(f"no shell answered within {deadline_s:.0f} s") from error
+        except UnreachableError as error:
+            self.close()
+            if not self._transport.is_active():
+                raise
+            raise self._unusable("what the server runs for us is no shell, or ended at once") from error
+        return tuple(answer.stdout.decode("utf-8", "surrogateescape").split("\x1e")[:-1])
+
+    def call(self, function: str, *words: str, deadline_s: float, data: Iterable[bytes] = ()) -> Answer:
+        """Calls a function on the node, with what it reads after the call.
+
+        Raises:
+            DeadlineError: the node is there and did not answer in time; the shell is of no use any more.
+            UnreachableError: the connection, or the shell, is gone.
+        """
+        limit = time.monotonic() + deadline_s
+        number = self._request(limit, function, *words)
+        for piece in data:
+            self._send(piece, limit)
+        return self._answer(number, limit)
+
+    def run(self, argv: Iterable[str], *, deadline_s: float) -> tuple[int | None, bytes, bytes]:
+        """Runs a program to its end, or to the deadline; gives its code, if it came to its end, and output.
+
+        Raises:
+            DeadlineError: it could not be ended; the shell is of no use any more.
+            UnreachableError: as `call`.
+        """
+        limit = time.monotonic() + deadline_s
+        number = self._request(limit + _ANSWER_S, "orch_run", *argv)
+        both = (self._out, self._err)
+        for stream in both:
+            self.noise = (self.noise + self._take(stream, number, _BEGIN, limit + _ANSWER_S)[0])[:_NOISE_BYTES]
+        late = not self._ended(number, min(limit, time.monotonic() + _GUARD_S))
+        if late and (left_s := limit - time.monotonic()) > 0:
+            # from here on it ends in time even if we do not come back
+            self._tell("orch_guard", str(int(left_s) + 2))
+            late = not self._ended(number, limit)
+        if late:
+            self._tell("orch_stop")
+        stdout, stderr = (self._take(stream, number, _END, limit + _ANSWER_S) for stream in both)
+        self._tell("orch_done")
+        return None if late else int(stdout[1]), stdout[0], stderr[0]
+
+    def close(self) -> None:
+        """Ends it; what it started as a job goes on."""
+        with contextlib.suppress(Exception):  # whatever is left of it, it is not ours to use any more
+            self._channel.close()
+
+    def _request(self, limit: float, *words: str) -> int:
+        self._number += 1
+        call = " ".join(words).encode("utf-8", "surrogateescape")
+        self._send(b"\n%s %d %s\n" % (self._nonce, self._number, call), limit)
+        return self._number
+
+    def _tell(self, *words: str) -> None:
+        self._send(b"\n%s . %s\n" % (self._nonce, " ".join(words).encode()), time.monotonic() + _ANSWER_S)
+
+    def _answer(self, number: int, limit: float) -> Answer:
+        noise, _ = self._take(self._out, number, _BEGIN, limit)
+        payload, code = self._take(self._out, number, _END, limit)
+        self.noise = (self.noise + noise.strip() + self._err.drop())[:_NOISE_BYTES]
+        return Answer(int(code), payload)
+
+    def _ended(self, number: int, limit: float) -> bool:
+        """Waits for the end of what runs; False if it has not come by then."""
+        mark = b"\n%s %d " % (self._nonce, number)
+        try:
+            while not all(stream.has(mark) for stream in (self._out, self._err)):
+                self._pump(limit)
+        except DeadlineError:
+            return False
+        return True
+
+    def _take(
+        self, stream: _Stream, number: int, tail: re.Pattern[bytes], limit: float
+    ) -> tuple[bytes, bytes]:
+        mark = b"\n%s %d " % (self._nonce, number)
+        while (found := stream.take(mark, tail)) is None:
+            self._pump(limit)
+        return found
+
+    def _send(self, data: bytes, limit: float) -> None:
+        """Sends in pieces: a long one would be copied again for each of its parts."""
+        for start in range(0, len(data), _PIECE_BYTES):
+            piece = data[start : start + _PIECE_BYTES]
+            while piece:
+                if time.monotonic() > limit:
+                    raise DeadlineError
+                self._channel.settimeout(_SILENCE_S)
+                try:
+                    piece = piece[self._channel.send(piece) :]
+                except TimeoutError:
+                    self._demand_life()
+                except OSError as error:
+                    raise self._gone(error) from error
+
+    def _pump(self, limit: float) -> None:
+        """Takes what comes next, on either stream: one that nobody reads would hold up both."""
+        left_s = limit - time.monotonic()
+        if left_s <= 0:
+            raise DeadlineError
+        if not self._poll.poll(min(left_s, _SILENCE_S) * 1000):
+            if left_s > _SILENCE_S:
+                self._demand_life()
+            return
+        channel, came = self._channel, False
+        while channel.recv_ready():
+            came = self._out.feed(channel.recv(_MOST_BYTES))
+        while channel.recv_stderr_ready():
+            came = self._err.feed(channel.recv_stderr(_MOST_BYTES))
+        if not came and (channel.eof_received or channel.closed):
+            raise self._gone(None)
+
+    def _demand_life(self) -> None:
+        """Asks whether the other side still is there: a connection that was cut looks open for hours."""
+        done = Event()
+
+        def ask() -> None:
+            with contextlib.suppress(Exception):  # that it does not return is the answer
+                self._transport.global_request("keepalive@openssh.com", wait=True)
+                done.set()
+
+        Thread(target=ask, daemon=True).start()
+        if not done.wait(_ANSWER_S) or not self._transport.is_active():
+            self._transport.close()
+            raise UnreachableError(f"{self._name}: the connection is silent (got nothing for {_ANSWER_S:.0f} s)")
+
+    def _gone(self, error: BaseException | None) -> UnreachableError:
+        what = "the shell there has ended" if self._transport.is_active() else "the connection broke"
+        return UnreachableError(f"{self._name}: {what}" + (f" ({error})" if error and str(error) else ""))
+
+    def _unusable(self, why: str) -> RemoteError:
+        said = self.noise + self._out.drop() + self._err.drop()
+        shown = said.decode("utf-8", "backslashreplace").strip().splitlines()
+        got = repr(shown[-1][:200]) if shown else "nothing"
+        return RemoteError(
+            f"{self._name}: {why} (got {got}, expected a POSIX shell); take an endpoint and an account with one",
+            Label.SHELL_UNUSABLE,
+        )
