@@ -91,7 +91,7 @@ class Local:
     def make_root(self, root: PurePosixPath, owner: str) -> None:
         """Makes `root` and the folder that it is in, mode 0700, or finds them so."""
         with self._refusals(f"make {root}"):
-            fault = own.make(Path(root), owner)
+            fault = own.make(own.LocalFolders(), root, owner)
         if fault:
             raise RemoteError(f"{self.name}: {fault}")
         self._roots.add(Path(root))
@@ -186,7 +186,8 @@ class Local:
             # it may have ended between the two looks
             if (state := notes.exited(folder)) is not None:
                 return state
-            return notes.state(folder, "running" if alive else "lost" if folder.exists() else "absent")
+            status = "running" if alive else "lost" if folder.exists() else "absent"
+            return notes.state_of(status, None, notes.identity(folder))
 
     def signal(self, job: Job, number: int) -> None:
         """Signals the group, only while the recorded process still leads it."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from evidence.files import open_new, read_bounded
 from orchestrator.remote import proc
@@ -35,7 +35,7 @@ class LocalLock:
 
     def make(self, text: str) -> bool:
         """Makes it with its base folder; False if it is there."""
-        if fault := own.make_base(self._path.parent):
+        if fault := own.make_base(own.LocalFolders(), PurePosixPath(self._path.parent)):
             raise OSError(fault)
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         try:

@@ -146,6 +146,11 @@ orch_get() {
     orch_first "$orch_size" <"$1"
 }
 
+orch_head() {
+    orch_regular "$1" || return
+    orch_first "$2" <"$1"
+}
+
 orch_tail() {
     orch_regular "$1" || return
     tail -c "$2" <"$1"
@@ -275,9 +280,10 @@ orch_put_kept() {
     return 1
 }
 
-# a file of a line or two: path, content
-orch_write() {
-    orch_place "$1" || return
+# the mark of a root: path, content
+orch_mark() {
+    orch_part=${1%/*}/.${1##*/}.part
+    ! orch_there "$orch_part" || orch_said rm -rf -- "$orch_part" || return
     orch_said orch_print "$2" "$orch_part" && orch_said mv -f -- "$orch_part" "$1"
 }
 
@@ -298,15 +304,20 @@ orch_remove() {
 
 # --- folders and their lock ---
 
-# makes a folder of this user's alone where there is nothing
+# makes folders of this user's alone where there is nothing
 orch_make() {
-    orch_there "$1" || orch_said mkdir -m 700 -- "$1" || orch_there "$1"
+    for orch_f; do
+        orch_there "$orch_f" || orch_said mkdir -m 700 -- "$orch_f" || orch_there "$orch_f" || return 1
+    done
 }
 
-# mode, owner and kind of each folder, as ls says; this user first
+# this user, then mode, owner and kind of each folder, as ls says
 orch_looks() {
     id -u
-    ls -ldn -- "$@"
+    for orch_f; do
+        printf '\036'
+        ls -ldn -- "$orch_f" || return 1
+    done
 }
 
 orch_lock_look() {
@@ -399,7 +410,7 @@ orch_done() {
 # folder, runner, deadline, grace, names from the node, names that are set, a script that sets them, argv
 orch_start() {
     orch_demand "$1" || return
-    [ -f "$orch_root/$2" ] || return 3
+    [ -f "$orch_root/$2" ] || { printf %s "$orch_root"; return 3; }
     [ -d "$1" ] || orch_said mkdir -p -- "$1" || return
     [ -n "$orch_exported" ] ||
         orch_exported=$(env | sed -n 's/^\([A-Za-z_][A-Za-z0-9_]*\)=.*/\1/p')
@@ -514,9 +525,17 @@ orch_signal() {
     return 0
 }
 
+# where folder $1 truly lies, and where every process works
 orch_cwds() {
+    orch_real "$1"
+    printf '%s\036' "$orch_path"
     ls -ln /proc/[0-9]*/cwd
     return 0
+}
+
+# refuses a folder that is there and that is not ours
+orch_ours() {
+    ! orch_there "$1" || orch_demand "$1"
 }
 
 # KILL for those that have no terminal; whoever has one is a person who looks on
@@ -548,4 +567,22 @@ orch_tools() {
         command -v "$orch_f" >/dev/null || printf '%s\036' "$orch_f"
     done
     orch_hashers || printf 'hash\036'
+}
+
+orch_uname() {
+    uname -m
+}
+
+orch_date() {
+    date +%s.%N
+}
+
+# the kernel gives this file in one piece, and the shell would read it in many
+orch_ephemeral() {
+    cat /proc/sys/net/ipv4/ip_local_port_range
+}
+
+orch_ports() {
+    cat /proc/net/tcp /proc/net/tcp6
+    return 0
 }

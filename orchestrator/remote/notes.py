@@ -7,7 +7,7 @@ nothing.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from orchestrator.remote import proc
 from orchestrator.remote.base import JobState
@@ -38,7 +38,15 @@ def identity(folder: Path) -> Identity | None:
         NotesError: the note names none.
         OSError: it cannot be read.
     """
-    text = _read(folder / "pid")
+    return read_identity(_read(folder / "pid"), folder)
+
+
+def read_identity(text: str | None, folder: PurePath) -> Identity | None:
+    """Reads what the runner noted of the program; None before it did.
+
+    Raises:
+        NotesError: it names none.
+    """
     if text is None:
         return None
     words = text.split()
@@ -54,17 +62,23 @@ def exited(folder: Path) -> JobState | None:
         NotesError: the note is no exit code.
         OSError: it cannot be read.
     """
-    text = _read(folder / "exit")
-    if text is None:
-        return None
-    if not text.isdecimal():
+    code = read_exit(_read(folder / "exit"), folder)
+    return None if code is None else state_of("exited", code, identity(folder))
+
+
+def read_exit(text: str | None, folder: PurePath) -> int | None:
+    """Reads the exit code; None while there is none.
+
+    Raises:
+        NotesError: it is none.
+    """
+    if text is not None and not text.isdecimal():
         raise NotesError(f"{folder}/exit holds no exit code (got {text!r})")
-    return state(folder, "exited", int(text))
+    return None if text is None else int(text)
 
 
-def state(folder: Path, status: str, code: int | None = None) -> JobState:
-    """A state of this job, with the identity that is noted."""
-    known = identity(folder)
+def state_of(status: str, code: int | None, known: Identity | None) -> JobState:
+    """A state of a job, with the identity that is noted."""
     if known is None:
         return JobState(status, code)
     return JobState(status, code, known.pid, known.start_ticks, known.boot_id)

@@ -9,10 +9,12 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 # "   0: 0100007F:1F90 ...": a busy machine has tens of thousands of such lines, after one without a number
 _LOCAL_PORT = re.compile(rb"\n *\d+: [0-9A-F]+:([0-9A-F]{4}) ")
+
+_CGROUPS = PurePosixPath("/sys/fs/cgroup")
 
 
 def boot_id() -> str:
@@ -68,9 +70,15 @@ def _status(pid: int) -> list[str] | None:
 def memory_bytes() -> int | None:
     """Physical memory; None if it is not said."""
     with suppress(OSError):
-        for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
-            if line.startswith("MemTotal:"):
-                return int(line.split()[1]) * 1024
+        return memory_of(Path("/proc/meminfo").read_text(encoding="ascii"))
+    return None
+
+
+def memory_of(text: str) -> int | None:
+    """Physical memory by the text of /proc/meminfo; None if it is not said."""
+    for line in text.splitlines():
+        if line.startswith("MemTotal:"):
+            return int(line.split()[1]) * 1024
     return None
 
 
@@ -78,7 +86,16 @@ def cgroup_limits(
     groups: Path = Path("/sys/fs/cgroup"), own: Path = Path("/proc/self/cgroup")
 ) -> Iterator[int]:
     """Memory limits of this process's control groups and of those above, version 2 and 1; `max` is none."""
-    for line in own.read_text(encoding="utf-8").splitlines():
+    for file in limit_files(own.read_text(encoding="utf-8"), PurePosixPath(groups)):
+        with suppress(OSError):
+            text = Path(file).read_text(encoding="ascii").strip()
+            if text.isdecimal():
+                yield int(text)
+
+
+def limit_files(own: str, groups: PurePosixPath = _CGROUPS) -> Iterator[PurePosixPath]:
+    """Files that hold the limits, by the text of /proc/PID/cgroup; not all of them are there."""
+    for line in own.splitlines():
         _, controllers, group = line.split(":", 2)
         if not controllers:
             yield from _limits(groups, group, "memory.max")
@@ -86,25 +103,27 @@ def cgroup_limits(
             yield from _limits(groups / "memory", group, "memory.limit_in_bytes")
 
 
-def _limits(mounted: Path, group: str, file: str) -> Iterator[int]:
-    """The limit of a group and of each group above it; in a container the group may lie outside of view."""
+def _limits(mounted: PurePosixPath, group: str, file: str) -> Iterator[PurePosixPath]:
+    """That of a group and of each group above it; in a container the group may lie outside of view."""
     inner = mounted / group.lstrip("/")
     for folder in (inner, *inner.parents):
         if not folder.is_relative_to(mounted):
             return
-        with suppress(OSError):
-            text = (folder / file).read_text(encoding="ascii").strip()
-            if text.isdecimal():
-                yield int(text)
+        yield folder / file
 
 
 def used_ports(tables: Sequence[Path] = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))) -> frozenset[int]:
     """Local TCP ports of every socket, of both address families."""
-    ports: set[bytes] = set()
+    text = b""
     for table in tables:
         with suppress(OSError):
-            ports.update(_LOCAL_PORT.findall(table.read_bytes()))
-    return frozenset(int(port, 16) for port in ports)
+            text += table.read_bytes()
+    return ports_of(text)
+
+
+def ports_of(table: bytes) -> frozenset[int]:
+    """Local ports in the text of such tables."""
+    return frozenset(int(port, 16) for port in set(_LOCAL_PORT.findall(table)))
 
 
 def ephemeral_ports() -> range:

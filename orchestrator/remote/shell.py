@@ -168,7 +168,9 @@ class Shell:
         number = self._request(limit + _ANSWER_S, "orch_run", *argv)
         both = (self._out, self._err)
         for stream in both:
-            self.noise = (self.noise + self._take(stream, number, _BEGIN, limit + _ANSWER_S)[0])[:_NOISE_BYTES]
+            self.noise = (self.noise + self._take(stream, number, _BEGIN, limit + _ANSWER_S)[0])[
+                :_NOISE_BYTES
+            ]
         late = not self._ended(number, min(limit, time.monotonic() + _GUARD_S))
         if late and (left_s := limit - time.monotonic()) > 0:
             # from here on it ends in time even if we do not come back
@@ -262,7 +264,9 @@ class Shell:
         Thread(target=ask, daemon=True).start()
         if not done.wait(_ANSWER_S) or not self._transport.is_active():
             self._transport.close()
-            raise UnreachableError(f"{self._name}: the connection is silent (got nothing for {_ANSWER_S:.0f} s)")
+            raise UnreachableError(
+                f"{self._name}: the connection is silent (got nothing for {_ANSWER_S:.0f} s)"
+            )
 
     def _gone(self, error: BaseException | None) -> UnreachableError:
         what = "the shell there has ended" if self._transport.is_active() else "the connection broke"
@@ -273,6 +277,7 @@ class Shell:
         shown = said.decode("utf-8", "backslashreplace").strip().splitlines()
         got = repr(shown[-1][:200]) if shown else "nothing"
         return RemoteError(
-            f"{self._name}: {why} (got {got}, expected a POSIX shell); take an endpoint and an account with one",
+            f"{self._name}: {why} (got {got}, expected a POSIX shell);"
+            " take an endpoint and an account that have one",
             Label.SHELL_UNUSABLE,
         )

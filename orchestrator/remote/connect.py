@@ -1,0 +1,283 @@
+"""A connection to a node's SSH server: addresses, host key, login, and each way in which that fails.
+
+Knows fabric, and what sshd, proxies and providers do. Never asks anybody anything. What runs over the
+connection is for others.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import socket
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any, Final
+
+import fabric
+import paramiko
+
+from orchestrator.errors import Label
+from orchestrator.remote.base import RemoteError, UnreachableError
+from orchestrator.remote.host_keys import Expected, HostKey, Policy, UnexpectedKeyError, expected_of
+from orchestrator.remote.keys import Login, login_of
+from orchestrator.remote.ssh_config import Settings, settings_for, split_host
+from orchestrator.spec.pods import Node
+
+KEEPALIVE_S: Final = 15
+# a stock sshd begins to drop connections that have not logged in at ten
+_AT_ONCE: Final = 8
+_FIRST_PAUSE_S: Final = 0.1
+_LONGEST_PAUSE_S: Final = 2.0
+_RUNPOD_PROXY: Final = "ssh.runpod.io"
+# a server with too many guests hangs up before it has said what it is; so does one that just ends
+_PASSING: Final = ("protocol banner", "no existing session", "connection dropped", "connection lost")
+
+logging.getLogger("paramiko").addHandler(logging.NullHandler())
+
+_gates: defaultdict[tuple[str, int], threading.BoundedSemaphore] = defaultdict(
+    lambda: threading.BoundedSemaphore(_AT_ONCE)
+)
+
+
+class _PassingError(Exception):
+    """The server hung up before anybody was logged in: it may have too many guests just now."""
+
+
+@dataclass(frozen=True)
+class Connected:
+    """A connection that somebody is logged in on.
+
+    Attributes:
+        transport: paramiko's.
+        host_key: what the host showed.
+        reports: what was done otherwise than asked, or not taken into account; for people.
+    """
+
+    transport: paramiko.Transport
+    host_key: HostKey
+    reports: tuple[str, ...]
+    connections: tuple[fabric.Connection, ...]
+
+    def close(self) -> None:
+        """Closes it, and those that it goes through."""
+        for connection in self.connections:
+            with suppress(Exception):  # whatever is left of it, it is not ours to use any more
+                connection.client.close()
+
+
+def connect(node: Node, *, deadline_s: float) -> Connected:
+    """Connects to a node and logs in.
+
+    Raises:
+        UnreachableError: there is no way to it now.
+        RemoteError: `host-key-unknown`, `host-key-changed`, `auth-refused`, `shell-unusable`.
+    """
+    settings = settings_for(node.host, node.user, node.port)
+    _demand_no_proxy(node.name, settings)
+    login = login_of(node.name, node.key, settings)
+    expected = expected_of(node.name, settings, node.host_key)
+    attempt = _Attempt(node.name, settings, expected, time.monotonic() + deadline_s)
+    reports = tuple(f"not taken into account: {what}" for what in settings.ignored)
+    try:
+        return attempt.connected(login, reports)
+    except paramiko.AuthenticationException as error:
+        older = login.older()
+        if older is None:
+            raise _auth_refused(node.name, settings, error) from error
+        try:
+            return attempt.connected(older, (*reports, "logged in with an older signature of the RSA key"))
+        except paramiko.AuthenticationException:
+            raise _auth_refused(node.name, settings, error) from error
+
+
+def scan_host_key(node: Node, *, deadline_s: float = 20.0) -> HostKey:
+    """Gives the key that a host shows, whatever it is; for whoever is about to pin it.
+
+    Raises:
+        UnreachableError: there is no way to it now.
+        RemoteError: `shell-unusable`: it is a proxy that is of no use.
+    """
+    settings = settings_for(node.host, node.user, node.port)
+    _demand_no_proxy(node.name, settings)
+    nothing = Expected(node.name, frozenset())
+    attempt = _Attempt(node.name, settings, nothing, time.monotonic() + deadline_s)
+    try:
+        attempt.repeated(Login())
+    except UnexpectedKeyError as shown:
+        return shown.key
+    raise AssertionError("a host whose every key is refused let us in")
+
+
+def _demand_no_proxy(name: str, settings: Settings) -> None:
+    if settings.host.lower() == _RUNPOD_PROXY:
+        raise RemoteError(
+            f"{name}: this is RunPod's proxy, which gives a terminal and nothing else (got {_RUNPOD_PROXY},"
+            " expected the pod's public address and TCP port); the pod's page shows them under `SSH over"
+            " exposed TCP`, once port 22 is exposed",
+            Label.SHELL_UNUSABLE,
+        )
+
+
+@dataclass(frozen=True)
+class _Attempt:
+    """Connecting to one host until a moment of `time.monotonic`."""
+
+    name: str
+    settings: Settings
+    expected: Expected
+    limit: float
+
+    def connected(self, login: Login, reports: tuple[str, ...]) -> Connected:
+        """Connects, asking for another type of host key where the first one is not the right one."""
+        while True:
+            try:
+                connections = self.repeated(login)
+            except UnexpectedKeyError as error:
+                if not self.expected.may_show_another(error.key):
+                    raise self.expected.refusal() from error
+            except paramiko.ssh_exception.IncompatiblePeer as error:
+                if self.expected.disabled():
+                    raise self.expected.refusal() from error
+                raise RemoteError(
+                    f"{self.name}: no algorithm that both sides know (got `{error}`, expected a newer server)"
+                ) from error
+            else:
+                transport: paramiko.Transport = connections[-1].client.get_transport()
+                transport.set_keepalive(KEEPALIVE_S)
+                key = transport.get_remote_server_key()
+                return Connected(transport, HostKey(key.get_name(), key.fingerprint), reports, connections)
+
+    def repeated(self, login: Login) -> tuple[fabric.Connection, ...]:
+        """Tries again, after pauses with jitter, while the server hangs up on strangers."""
+        pause_s = _FIRST_PAUSE_S
+        while True:
+            try:
+                return self._once(login)
+            except _PassingError as error:
+                if self.limit - time.monotonic() < pause_s:
+                    got = f"got `{error}`, expected a greeting"
+                    message = f"{self.name}: the server hangs up before anybody can log in ({got})"
+                    raise UnreachableError(message) from error
+                time.sleep(pause_s * random.uniform(0.5, 1.0))  # noqa: S311  # jitter is no secret
+                pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
+
+    def _once(self, login: Login) -> tuple[fabric.Connection, ...]:
+        """One attempt; the connections that it takes, the last one to the node itself."""
+        left_s = max(1.0, self.limit - time.monotonic())
+        gate = _gates[self.settings.host, self.settings.port]
+        if not gate.acquire(timeout=left_s):
+            raise UnreachableError(f"{self.name}: too many connections to it are being made from here")
+        chain: tuple[fabric.Connection, ...] = ()
+        try:
+            with _refusals(self.name, self.settings):
+                for jump in self.settings.jumps:
+                    through = settings_for(*split_host(jump))
+                    checked = expected_of(f"{self.name} through {through.host}", through, None)
+                    way_in = login_of(self.name, None, through)
+                    chain = (*chain, _connection(through, checked, way_in, chain, left_s))
+                chain = (*chain, _connection(self.settings, self.expected, login, chain, left_s))
+                for connection in chain:
+                    connection.open()
+        except BaseException:
+            for connection in chain:
+                with suppress(Exception):
+                    connection.client.close()
+            raise
+        finally:
+            gate.release()
+        return chain
+
+
+def _connection(
+    settings: Settings,
+    expected: Expected,
+    login: Login,
+    chain: tuple[fabric.Connection, ...],
+    deadline_s: float,
+) -> fabric.Connection:
+    gateway: Any = chain[-1] if chain else settings.proxy_command or None
+    arguments: dict[str, Any] = {
+        "allow_agent": login.agent,
+        "look_for_keys": False,
+        "pkey": login.key,
+        "key_filename": [str(path) for path in login.files],
+        "banner_timeout": deadline_s,
+        "auth_timeout": deadline_s,
+        "channel_timeout": deadline_s,
+        "disabled_algorithms": {"keys": expected.disabled(), "pubkeys": login.without},
+    }
+    if gateway is None:
+        arguments["sock"] = _socket(settings, deadline_s)
+    connection = fabric.Connection(
+        settings.host,
+        user=settings.user,
+        port=settings.port,
+        # no file of fabric's, invoke's or ssh's own: everything is said here
+        config=fabric.Config(overrides={"load_ssh_configs": False}, lazy=True),
+        gateway=gateway,
+        forward_agent=False,
+        connect_timeout=deadline_s,
+        connect_kwargs=arguments,
+    )
+    connection.client.set_missing_host_key_policy(Policy(expected))
+    return connection
+
+
+def _socket(settings: Settings, deadline_s: float) -> socket.socket:
+    """A connection to the first address that takes one, that is found out when it is cut."""
+    made = socket.create_connection((settings.host, settings.port), timeout=deadline_s)
+    made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for option, value in (("TCP_KEEPIDLE", KEEPALIVE_S), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 3)):
+        if hasattr(socket, option):
+            made.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
+    if hasattr(socket, "TCP_USER_TIMEOUT"):
+        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 1000 * 2 * KEEPALIVE_S)
+    return made
+
+
+@contextmanager
+def _refusals(name: str, settings: Settings) -> Iterator[None]:
+    """Says in our words what the system and the libraries say; logins and host keys are the caller's."""
+    try:
+        yield
+    except (UnexpectedKeyError, RemoteError, paramiko.ssh_exception.IncompatiblePeer):
+        raise
+    except paramiko.AuthenticationException as error:
+        if "timeout" in str(error).lower():
+            raise _PassingError(str(error)) from error
+        raise
+    except (ConnectionResetError, BrokenPipeError, EOFError) as error:
+        raise _PassingError(str(error) or type(error).__name__) from error
+    except socket.gaierror as error:
+        raise UnreachableError(
+            f"{name}: its name means no address (got `{error.strerror}`, expected that of {settings.host})"
+        ) from error
+    except OSError as error:
+        raise UnreachableError(
+            f"{name}: no connection to {settings.host}, port {settings.port}"
+            f" (got `{error.strerror or error or type(error).__name__}`, expected an SSH server)"
+        ) from error
+    except paramiko.SSHException as error:
+        said = str(error)
+        if "authentication" in said.lower():
+            raise paramiko.AuthenticationException(said) from error
+        if any(words in said.lower() for words in _PASSING) or not said:
+            raise _PassingError(said) from error
+        raise UnreachableError(f"{name}: no connection (got `{said}`, expected an SSH server)") from error
+
+
+def _auth_refused(name: str, settings: Settings, error: Exception) -> RemoteError:
+    allowed = getattr(error, "allowed_types", None)
+    wants = f"it takes {', '.join(allowed)}" if allowed else str(error).rstrip(".").lower()
+    return RemoteError(
+        f"{name}: the server does not let {settings.user} in (got `{wants}`, expected our key to be taken);"
+        " name the key and user of this pod. A key added to an account at vast.ai reaches only instances made"
+        " after it: attach it to this one. At RunPod it is read when the pod starts: restart the pod, or add"
+        " it to ~/.ssh/authorized_keys in its web terminal",
+        Label.AUTH_REFUSED,
+    )

@@ -1,0 +1,427 @@
+"""A node over SSH: the same contract as this machine, through one shell that lives as long as the connection.
+
+Knows the functions of `node.sh` and what they answer. How the connection comes about is `connect.py`'s, how
+requests are framed `shell.py`'s.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import PurePosixPath
+from typing import Final, TypeVar
+
+import paramiko
+
+from orchestrator.errors import Label
+from orchestrator.remote import lock, notes, proc
+from orchestrator.remote import root as own
+from orchestrator.remote.base import (
+    Clock,
+    Completed,
+    Job,
+    JobState,
+    NodeFacts,
+    Remote,
+    RemoteError,
+    Room,
+    Tunnel,
+    UnreachableError,
+)
+from orchestrator.remote.connect import Connected, connect
+from orchestrator.remote.line import Lines
+from orchestrator.remote.runners import PASSED_ON, RUNNER, demand_names
+from orchestrator.remote.shell import Answer, DeadlineError, Shell, quoted
+from orchestrator.remote.ssh_facts import HASH, TOOLS, clock_of, facts_of, room_of, tool_name
+from orchestrator.remote.ssh_folders import ABSENT, SEPARATOR, SshFolders, SshLock, decoded, names_of
+from orchestrator.remote.tunnel import open_tunnel
+from orchestrator.spec.pods import Node
+
+CONNECT_S: Final = 30.0
+
+_UNMARKED: Final = 2
+_MISMATCH: Final = 4
+_NO_HASH: Final = 5
+_ANSWER_S: Final = 60.0
+_BULK_S: Final = 600.0
+_END_S: Final = 2.0
+_LOOK_S: Final = 0.001
+_KEPT_BYTES: Final = 256 << 10
+_CWD = re.compile(r"^l.* /proc/(\d+)/cwd -> ", re.MULTILINE)
+
+T = TypeVar("T")
+
+
+class Ssh:
+    """A node behind an SSH server. Connects when it is first asked for something, and anew when it has to.
+
+    Args:
+        node: as pinned.
+        connect_s: seconds within which a connection has to come about.
+        connected: is told of every connection that was made, and what came before the shell's first answer.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        *,
+        connect_s: float = CONNECT_S,
+        connected: Callable[[Connected, bytes], None] = lambda *_: None,
+    ) -> None:
+        self.name = node.name
+        self._node = node
+        self._connect_s = connect_s
+        self._connected = connected
+        self._lock = threading.RLock()
+        self._way: Connected | None = None
+        self._shell: Shell | None = None
+        self._others: list[Connected] = []
+        self._roots: set[PurePosixPath] = set()
+        self._runner = RUNNER.read_bytes()
+        self._runner_name = f".orch-runner-{hashlib.sha256(self._runner).hexdigest()[:16]}.sh"
+        self._lines = Lines(self.name, self._dial)
+
+    # --- the way there ---
+
+    def transport(self) -> paramiko.Transport:
+        """The connection that the shell is on; made if there is none.
+
+        Raises:
+            UnreachableError: there is no way now.
+        """
+        with self._lock:
+            if self._way is None or not self._way.transport.is_active():
+                self._drop()
+                self._way = connect(self._node, deadline_s=self._connect_s)
+            return self._way.transport
+
+    def lines(self) -> Lines:
+        """Further connections, for tunnels."""
+        return self._lines
+
+    def _dial(self) -> paramiko.Transport:
+        way = connect(self._node, deadline_s=self._connect_s)
+        with self._lock:
+            self._others = [*(other for other in self._others if other.transport.is_active()), way]
+        return way.transport
+
+    def _open_shell(self) -> Shell:
+        if self._shell is None or self._way is None or not self._way.transport.is_active():
+            transport = self.transport()
+            assert self._way is not None  # noqa: S101  # it has just been made
+            try:
+                self._shell = Shell(self.name, transport, deadline_s=self._connect_s)
+            except RemoteError:
+                self._drop()
+                raise
+            self._connected(self._way, self._shell.noise)
+        return self._shell
+
+    def _drop(self) -> None:
+        """Lets go of a shell that is of no use, and of the connection if that is gone too."""
+        if self._shell is not None:
+            self._shell.close()
+            self._shell = None
+        if self._way is not None and not self._way.transport.is_active():
+            self._way.close()
+            self._way = None
+
+    def _with_shell(self, what: str, deadline_s: float, use: Callable[[Shell], T]) -> T:
+        """One request; whatever breaks it off leaves a shell of which nobody knows where it is."""
+        with self._lock:
+            try:
+                return use(self._open_shell())
+            except DeadlineError as error:
+                self._drop()
+                message = f"{self.name}: the node is there and did not {what} in time"
+                raise UnreachableError(f"{message} (got nothing within {deadline_s:.0f} s)") from error
+            except BaseException:
+                self._drop()
+                raise
+
+    def _ask(
+        self,
+        what: str,
+        function: str,
+        *words: str,
+        deadline_s: float = _ANSWER_S,
+        data: Iterable[bytes] = (),
+    ) -> Answer:
+        """Calls a function on the node; words are passed as they are.
+
+        Raises:
+            RemoteError: the node refuses, in its own words.
+        """
+        call = [quoted(word) for word in words]
+        answer = self._with_shell(
+            what, deadline_s, lambda shell: shell.call(function, *call, deadline_s=deadline_s, data=data)
+        )
+        if answer.code == 1:
+            raise RemoteError(f"{self.name}: cannot {what}: {_words(answer)}")
+        return answer
+
+    def close(self) -> None:
+        """Closes the connections; what runs there goes on."""
+        self._lines.close()
+        with self._lock:
+            self._drop()
+            for way in (*self._others, *((self._way,) if self._way else ())):
+                way.close()
+            self._others, self._way = [], None
+
+    # --- the node itself ---
+
+    def facts(self) -> NodeFacts:
+        """What its /proc and `uname` say."""
+        return facts_of(
+            lambda what, *words: decoded(self._ask("look at the node", what, *words)), self._boot()
+        )
+
+    def _boot(self) -> str:
+        return self._hello(2)
+
+    def _hello(self, place: int) -> str:
+        return self._with_shell("say what it is", self._connect_s, lambda shell: shell.hello[place])
+
+    def resolve(self, root: PurePosixPath) -> PurePosixPath:
+        """Under HOME as the node's shell has it, unless it is absolute."""
+        home = PurePosixPath(self._hello(3))
+        if not home.is_absolute() and not root.is_absolute():
+            raise RemoteError(
+                f"{self.name}: the user there has no home folder (got HOME={str(home)!r}, expected a path);"
+                " say an absolute `remote_root`",
+                Label.REMOTE_ROOT,
+            )
+        return home / root
+
+    def room(self, path: PurePosixPath) -> Room:
+        """From `df`."""
+        return room_of(decoded(self._ask(f"look at the file system of {path}", "orch_df", str(path))))
+
+    def clock(self) -> Clock:
+        """From `date`, between two looks at our own."""
+        self._boot()  # the way there is not part of the round trip
+        begun = time.time_ns()
+        said = decoded(self._ask("look at the clock", "orch_date"))
+        clock = clock_of(said, begun, time.time_ns())
+        if clock is None:
+            raise RemoteError(f"{self.name}: `date` says no time (got {said!r}, expected seconds)")
+        return clock
+
+    def missing_tools(self) -> tuple[str, ...]:
+        """What `node.sh` and the runner call, and something that hashes."""
+        said = decoded(self._ask("look for tools", "orch_tools", *TOOLS))
+        return tuple(map(tool_name, said.split(SEPARATOR)[:-1]))
+
+    def used_ports(self) -> frozenset[int]:
+        """From /proc/net/tcp and tcp6."""
+        return proc.ports_of(self._ask("look at its ports", "orch_ports").stdout)
+
+    def ephemeral_ports(self) -> range:
+        """From the kernel's own setting."""
+        low, high = self._ask("look at its ports", "orch_ephemeral").stdout.split()
+        return range(int(low), int(high) + 1)
+
+    def run(self, argv: Sequence[str], *, deadline_s: float) -> Completed:
+        """Runs it in a session of its own, which the deadline ends, there too if we are gone by then."""
+        words = [quoted(word) for word in argv]
+        done = self._with_shell(
+            f"end `{argv[0]}`", deadline_s, lambda shell: shell.run(words, deadline_s=deadline_s)
+        )
+        return Completed(*done)
+
+    # --- folders and files ---
+
+    def make_root(self, root: PurePosixPath, owner: str) -> None:
+        """Makes `root` and the folder that it is in, mode 0700, or finds them so."""
+        if fault := own.make(SshFolders(self._ask), root, owner):
+            raise RemoteError(f"{self.name}: {fault}")
+        self._roots.add(root)
+
+    def put(self, data: bytes, path: PurePosixPath, *, executable: bool = False) -> str:
+        """Sends it through the shell; it is hashed there, compared, and then renamed into its place."""
+        digest = hashlib.sha256(data).hexdigest()
+        words = (str(path), digest, str(len(data)), "700" if executable else "600")
+        is_kept = len(data) >= _KEPT_BYTES
+        if is_kept and self._settled("orch_put_kept", *words).code == 0:
+            return digest
+        pieces = (data,) if data else ()
+        answer = self._settled("orch_put", *words, "1" if is_kept else "", data=pieces)
+        if answer.code == _MISMATCH:
+            got = _words(answer)
+            raise RemoteError(f"{self.name}: {path} is not what was sent (got {got}, expected {digest})")
+        return digest
+
+    def _settled(self, function: str, path: str, *words: str, data: Iterable[bytes] = ()) -> Answer:
+        answer = self._ask(f"write {path}", function, path, *words, deadline_s=_BULK_S, data=data)
+        self._demand_mark(answer, path, "nothing is written")
+        if answer.code == _NO_HASH:
+            raise RemoteError(
+                f"{self.name}: nothing there can hash a file (got no tool, expected {HASH})",
+                Label.TOOL_MISSING,
+            )
+        return answer
+
+    def get(self, path: PurePosixPath) -> bytes | None:
+        """The bytes of a regular file; links are not followed."""
+        answer = self._ask(f"read {path}", "orch_get", str(path), deadline_s=_BULK_S)
+        if answer.code == ABSENT:
+            return None
+        size, _, data = answer.stdout.partition(b"\n")
+        if answer.code or int(size) != len(data):
+            got = f"{len(data)} bytes"
+            raise RemoteError(f"{self.name}: cannot read {path} (got {got}, expected {size.decode()})")
+        return data
+
+    def tail(self, path: PurePosixPath, size: int) -> bytes:
+        """The last bytes of a regular file; links are not followed."""
+        answer = self._ask(f"read {path}", "orch_tail", str(path), str(size), deadline_s=_BULK_S)
+        return b"" if answer.code == ABSENT else answer.stdout
+
+    def list(self, folder: PurePosixPath) -> tuple[str, ...]:
+        """Names in the folder, sorted."""
+        return tuple(sorted(names_of(self._ask(f"list {folder}", "orch_list", str(folder)))))
+
+    def remove(self, folder: PurePosixPath) -> None:
+        """Removes the folder if it, or a folder above it, bears our mark; links are seen through before."""
+        answer = self._ask(f"remove {folder}", "orch_remove", str(folder), deadline_s=_BULK_S)
+        self._demand_mark(answer, folder, "nothing is removed")
+
+    def _demand_mark(self, answer: Answer, path: PurePosixPath | str, otherwise: str) -> None:
+        if answer.code == _UNMARKED:
+            raise RemoteError(
+                f"{self.name}: {otherwise}: {path} bears no mark of ours, nor does a folder above it"
+                f" (got none, expected {own.OWNER_MARK})"
+            )
+
+    # --- the lock ---
+
+    def lock(self, base: PurePosixPath, run_id: str, owner: str) -> str:
+        """Takes it in the name of the shell there."""
+        return lock.take(SshLock(self._ask, base), base, run_id, owner)
+
+    def lock_holder(self, base: PurePosixPath) -> str:
+        """Reads it."""
+        return lock.described(SshLock(self._ask, base))
+
+    def beat(self, base: PurePosixPath, run_id: str) -> None:
+        """Notes the node's time since its boot."""
+        lock.beat(SshLock(self._ask, base), base, run_id)
+
+    def unlock(self, base: PurePosixPath, run_id: str) -> None:
+        """Removes it."""
+        lock.give_back(SshLock(self._ask, base), run_id)
+
+    # --- jobs ---
+
+    def start(self, job: Job) -> None:
+        """Starts the job under the runner, which is put into the root before the first one."""
+        demand_names(job)
+        set_here = dict(job.environment)
+        script = "".join(
+            f"{PASSED_ON}{name}={quoted(value)}; export {PASSED_ON}{name};"
+            for name, value in set_here.items()
+        )
+        words = (
+            str(job.folder),
+            self._runner_name,
+            str(job.deadline_s),
+            str(job.grace_s),
+            " ".join(job.inherit),
+            " ".join(set_here),
+            script,
+            *job.argv,
+        )
+        answer = self._ask(f"start in {job.folder}", "orch_start", *words)
+        if answer.code == ABSENT:
+            root = PurePosixPath(decoded(answer))
+            self.put(self._runner, root / self._runner_name)
+            answer = self._ask(f"start in {job.folder}", "orch_start", *words)
+        self._demand_mark(answer, job.folder, "nothing is started")
+
+    def prevent(self, job: Job) -> None:
+        """Makes the folder that the runner would have to make."""
+        self._ask(f"hold back {job.folder}", "orch_prevent", str(job.folder))
+
+    def inspect(self, job: Job) -> JobState:
+        """What its runner noted, and what /proc says of that."""
+        folder, what = job.folder / "job", f"look at {job.folder}"
+        answer = self._ask(what, "orch_inspect", str(job.folder), str(job.folder).replace("\n", "\1"))
+        fields = decoded(answer).split(SEPARATOR)[:-1]
+        with self._reading_notes(what):
+            exit_before, pid_before, how, exit_after, pid_after = fields
+            for exit_text, pid_text in ((exit_before, pid_before), (exit_after, pid_after)):
+                if (code := notes.read_exit(_noted(exit_text), folder)) is not None:
+                    return notes.state_of("exited", code, notes.read_identity(_noted(pid_text), folder))
+            return notes.state_of(how, None, notes.read_identity(_noted(pid_after), folder))
+
+    def signal(self, job: Job, number: int) -> None:
+        """Signals the group, only while the recorded process still leads it."""
+        what = f"signal the job in {job.folder}"
+        answer = self._ask(what, "orch_signal", str(job.folder), str(number))
+        with self._reading_notes(what):
+            notes.read_identity(_noted(decoded(answer).strip(SEPARATOR)), job.folder / "job")
+
+    @contextmanager
+    def _reading_notes(self, what: str) -> Iterator[None]:
+        try:
+            yield
+        except notes.NotesError as error:
+            raise RemoteError(f"{self.name}: {error}") from error
+        except ValueError as error:
+            raise RemoteError(f"{self.name}: cannot {what}: the answer cannot be read") from error
+
+    def end(self, folder: PurePosixPath) -> None:
+        """KILLs what works there, again and again: between a look and a signal it may have begun others."""
+        limit = time.monotonic() + _END_S
+        # a root that was found to be ours stays so, even if its mark was taken away meanwhile
+        if not any(folder.is_relative_to(root) for root in self._roots):
+            answer = self._ask(f"end what runs in {folder}", "orch_ours", str(folder))
+            self._demand_mark(answer, folder, "nothing is ended")
+        while found := self.processes_under(folder):
+            pids = map(str, found)
+            if not self._ask(f"end what runs in {folder}", "orch_kill", *pids).stdout:
+                return
+            if time.monotonic() > limit:
+                return
+            time.sleep(_LOOK_S)
+
+    def processes_under(self, folder: PurePosixPath) -> tuple[int, ...]:
+        """Processes whose working folder is `folder` or lies in it; zombies have none."""
+        said = decoded(self._ask(f"look at what runs in {folder}", "orch_cwds", str(folder)))
+        real, _, listed = said.partition(SEPARATOR)
+        begins = list(_CWD.finditer(listed))
+        ends = [*(match.start() - 1 for match in begins[1:]), len(listed) - 1]
+        found = []
+        for match, end in zip(begins, ends, strict=True):
+            where = listed[match.end() : end].removesuffix(" (deleted)")
+            if PurePosixPath(where).is_relative_to(real):
+                found.append(int(match.group(1)))
+        return tuple(sorted(found))
+
+    # --- tunnels ---
+
+    def tunnel(self, to: Remote, port: int) -> Tunnel:
+        """Through the controller: over this node's connection and over that of `to`."""
+        if not isinstance(to, Ssh):
+            raise RemoteError(
+                f"{self.name}: there is no tunnel to {to.name} (got this machine, expected a node over SSH)"
+            )
+        return open_tunnel(self._lines, to.lines(), port)
+
+
+def _words(answer: Answer) -> str:
+    return (
+        answer.stdout.decode("utf-8", "backslashreplace").strip().splitlines()[-1]
+        if answer.stdout.strip()
+        else "no reason was given"
+    )
+
+
+def _noted(field: str) -> str | None:
+    """A note's text; None if there is none."""
+    return field[1:].strip() if field.startswith(("1", "2")) else None

@@ -1,0 +1,81 @@
+"""What a node's own tools say of it over SSH: `uname`, `df`, `date`, /proc. Knows their forms alone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Final
+
+from orchestrator.remote import proc
+from orchestrator.remote.base import Clock, NodeFacts, Room
+from orchestrator.remote.ssh_folders import SEPARATOR
+
+HASH: Final = "sha256sum, openssl, shasum, busybox, python3 or perl"
+TOOLS: Final = (
+    *("cat", "chmod", "cp", "date", "df", "env", "grep", "head", "id", "ln", "ls", "mkdir", "mv", "rm"),
+    *("sed", "setsid", "sh", "sleep", "tail", "tr", "uname", "wc"),
+)
+
+_SECOND_NS: Final = 10**9
+_ROW = re.compile(r"\s(\d+|-)\s+(\d+|-)\s+(-?\d+|-)\s+(\d+%|-)\s+/")
+_FILES = ("status", "meminfo", "cgroup", "osrelease", "hostname")
+
+
+def facts_of(ask: Callable[..., str], boot_id: str) -> NodeFacts:
+    """Gives a node's facts; `ask` calls a function there and gives its text."""
+    paths = (
+        "/proc/self/status",
+        "/proc/meminfo",
+        "/proc/self/cgroup",
+        "/proc/sys/kernel/osrelease",
+        "/proc/sys/kernel/hostname",
+    )
+    texts = dict(zip(_FILES, texts_of(ask("orch_texts", *paths)), strict=True))
+    memory = proc.memory_of(texts["meminfo"])
+    files = [str(file) for file in proc.limit_files(texts["cgroup"])]
+    limits = [text.strip() for text in texts_of(ask("orch_texts", *files))] if files else []
+    known = [int(limit) for limit in limits if limit.isdecimal()] + ([] if memory is None else [memory])
+    allowed = re.search(r"^Cpus_allowed:\s*([0-9a-f,]+)", texts["status"], re.MULTILINE)
+    return NodeFacts(
+        machine=ask("orch_uname").strip(),
+        kernel=texts["osrelease"].strip(),
+        hostname=texts["hostname"].strip(),
+        boot_id=boot_id,
+        cpus=int(allowed[1].replace(",", ""), 16).bit_count() if allowed else 1,
+        memory_bytes=memory,
+        quota_bytes=min(known, default=None),
+    )
+
+
+def texts_of(said: str) -> list[str]:
+    """Gives files' texts as `orch_texts` gives them; empty for one that is not there."""
+    return [text[1:] for text in said.split(SEPARATOR)[:-1]]
+
+
+def room_of(said: str) -> Room:
+    """Reads `df -Pk` and `df -Pi`."""
+    kilobytes, _, inodes = said.partition(SEPARATOR)
+    free, total = _available(kilobytes), _ROW.search(inodes)
+    has_inodes = total is not None and total[1] not in {"0", "-"}
+    return Room(None if free is None else free << 10, _available(inodes) if has_inodes else None)
+
+
+def _available(table: str) -> int | None:
+    row = _ROW.search(table)
+    return max(0, int(row[3])) if row and row[3] != "-" else None
+
+
+def clock_of(said: str, begun_ns: int, ended_ns: int) -> Clock | None:
+    """Reads seconds since 1970, with nine digits more if `date` can give them; None if it is no time."""
+    match = re.match(r"(\d+)(?:\.(\d{9}))?", said)
+    if match is None:
+        return None
+    resolution_ns = 1 if match[2] else _SECOND_NS
+    node_ns = int(match[1]) * _SECOND_NS + int(match[2] or 0) + resolution_ns // 2
+    trip_ns = ended_ns - begun_ns
+    return Clock(node_ns - (begun_ns + trip_ns // 2), trip_ns // 2 + resolution_ns // 2 + 1)
+
+
+def tool_name(said: str) -> str:
+    """Gives a missing tool as a person would say it."""
+    return f"a tool for SHA-256 ({HASH})" if said == "hash" else said
