@@ -235,10 +235,11 @@ orch_settle() {
 
 # path, digest, size, mode, whether to keep it for another upload; then the bytes
 orch_put() {
-    if ! orch_place "$1"; then
+    orch_place "$1" || {
+        orch_code=$?
         orch_first "$3" >/dev/null
-        return 1
-    fi
+        return "$orch_code"
+    }
     # a file that cannot be written leaves nothing behind on the stream
     orch_e=$({ orch_first "$3" | { umask 077; cat >"$orch_part" || { cat >/dev/null; exit 1; }; }; } 2>&1) || {
         rm -f -- "$orch_part"
@@ -252,12 +253,12 @@ orch_put() {
 # the same, with the bytes as lines for printf; `.` is the last
 orch_put_text() {
     orch_e=
-    orch_place "$1" || orch_e=1
+    orch_place "$1" || orch_e=$?
     [ -n "$orch_e" ] || { (umask 077; printf '' >"$orch_part") || { printf 'cannot be written'; orch_e=1; }; }
     while IFS= read -r orch_l && [ "$orch_l" != . ]; do
         [ -n "$orch_e" ] || printf "$orch_l" >>"$orch_part" || { printf 'cannot be written'; orch_e=1; }
     done
-    [ -z "$orch_e" ] || { rm -f -- "$1.part"; return 1; }
+    [ -z "$orch_e" ] || return "$orch_e"
     orch_settle "$1" "$2" "$3" "$4"
 }
 
@@ -333,9 +334,9 @@ orch_lock_look() {
     else
         printf '0\036'
     fi
-    read -r orch_l </proc/uptime
+    read -r orch_up orch_l </proc/uptime
     orch_stat "$$"
-    printf '%s\036' "$orch_held" "${orch_l%% *}" "$orch_boot" "$$" "$orch_ticks"
+    printf '%s\036' "$orch_held" "$orch_up" "$orch_boot" "$$" "$orch_ticks"
 }
 
 orch_lock_make() {
@@ -488,7 +489,7 @@ orch_inspect() {
     orch_how=lost
     if [ $# = 3 ] && orch_alive "$@"; then
         orch_how=running
-    elif orch_runner_of "$orch_folder" "$orch_line"; then
+    elif orch_runner_of "$orch_line"; then
         # a runner that somebody stopped says nothing more of a program that is gone
         { [ $# = 3 ] && [ "$orch_state" = T ]; } || orch_how=running
     elif [ ! -d "$orch_folder/job" ]; then
@@ -500,14 +501,19 @@ orch_inspect() {
     return 0
 }
 
-# the shell that watches a job, at the head of its group: its watchdog bears the same command line
+# the shell that watches the job in folder $1 (\001 for newlines), at the head of its group: its watchdog bears
+# the same command line
 orch_runner_of() {
-    for orch_f in $(grep -lFe "$1" /proc/[0-9]*/cmdline); do
+    for orch_f in /proc/[0-9]*/cmdline; do
+        orch_l=
+        # a shell leaves out the NULs that end the words: this only says which of them to look at
+        IFS= read -r orch_l <"$orch_f"
+        case $orch_l in sh*/.orch-runner-*.sh*) ;; *) continue ;; esac
         orch_c=$(tr '\000\n' '\n\001' <"$orch_f"; printf .)
         case $orch_c in "sh$orch_nl"*) ;; *) continue ;; esac
         orch_c=${orch_c#*"$orch_nl"}
         case ${orch_c%%"$orch_nl"*} in */.orch-runner-*.sh) ;; *) continue ;; esac
-        case ${orch_c#*"$orch_nl"} in "$2$orch_nl"*) ;; *) continue ;; esac
+        case ${orch_c#*"$orch_nl"} in "$1$orch_nl"*) ;; *) continue ;; esac
         orch_f=${orch_f#/proc/}
         orch_stat "${orch_f%%/*}" && [ "$orch_group" = "${orch_f%%/*}" ] && return
     done

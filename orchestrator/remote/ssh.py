@@ -51,7 +51,7 @@ _BULK_S: Final = 600.0
 _END_S: Final = 2.0
 _LOOK_S: Final = 0.001
 _KEPT_BYTES: Final = 256 << 10
-_CWD = re.compile(r"^l.* /proc/(\d+)/cwd -> ", re.MULTILINE)
+_CWD = re.compile(r"^l.* /proc/(\d+)/cwd(?: -> |$)", re.MULTILINE)
 
 T = TypeVar("T")
 
@@ -398,7 +398,7 @@ class Ssh:
         ends = [*(match.start() - 1 for match in begins[1:]), len(listed) - 1]
         found = []
         for match, end in zip(begins, ends, strict=True):
-            where = listed[match.end() : end].removesuffix(" (deleted)")
+            where = listed[match.end() : end].removesuffix(" (deleted)")  # nowhere, for zombies
             if PurePosixPath(where).is_relative_to(real):
                 found.append(int(match.group(1)))
         return tuple(sorted(found))

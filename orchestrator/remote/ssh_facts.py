@@ -12,7 +12,7 @@ from orchestrator.remote.ssh_folders import SEPARATOR
 
 HASH: Final = "sha256sum, openssl, shasum, busybox, python3 or perl"
 TOOLS: Final = (
-    *("cat", "chmod", "cp", "date", "df", "env", "grep", "head", "id", "ln", "ls", "mkdir", "mv", "rm"),
+    *("cat", "chmod", "cp", "date", "df", "env", "head", "id", "ln", "ls", "mkdir", "mv", "rm"),
     *("sed", "setsid", "sh", "sleep", "tail", "tr", "uname", "wc"),
 )
 

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
+from functools import cache
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 import pytest
+from lab.node import sshd
+from lab.pods import declared
 from remote_bench import Bench
 
 from orchestrator.remote.base import Remote
 from orchestrator.remote.local import Local
 from orchestrator.remote.record import Recorded
 from orchestrator.remote.retry import Retrying
+from orchestrator.remote.ssh import Ssh
+from orchestrator.spec.pods import Node
 
 
 def around() -> Remote:
@@ -22,12 +29,36 @@ def around() -> Remote:
 
 
 WAYS: dict[str, Callable[[], Remote]] = {"local": Local, "around": around}
+SERVERS: dict[str, Mapping[str, Any]] = {
+    "ssh": {"shell": "/bin/dash"},
+    "ssh-busybox": {"server": "dropbear", "busybox": True},
+}
 
 
-@pytest.fixture(params=WAYS)
-def connect(request: pytest.FixtureRequest) -> Callable[[], Remote]:
+@pytest.fixture(scope="session")
+def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], Node]]:
+    """Nodes behind servers of their own, made when they are first asked for."""
+    with ExitStack() as stack:
+
+        @cache
+        def server(way: str) -> Node:
+            folder = tmp_path_factory.mktemp(way) / "node"
+            return declared(stack.enter_context(sshd(folder, **SERVERS[way])))
+
+        yield server
+
+
+@pytest.fixture(params=[*WAYS, *SERVERS])
+def connect(request: pytest.FixtureRequest, servers: Callable[[str], Node]) -> Iterator[Callable[[], Remote]]:
     """Another controller's way to the node, each time that it is called."""
-    return WAYS[request.param]
+    with ExitStack() as stack:
+
+        def way() -> Remote:
+            remote = (WAYS.get(request.param) or (lambda: Ssh(servers(request.param))))()
+            stack.callback(remote.close)
+            return remote
+
+        yield way
 
 
 @pytest.fixture
