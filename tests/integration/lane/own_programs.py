@@ -14,13 +14,17 @@ LANE = "lanes/own-script.yaml"
 SCRIPT = "roles/own-script/fit.py"
 RUN = "specs/runs/own-script.yaml"
 
+NOISE = """state["update"] += 1
+    if state["update"][0] == 5:
+        state["w"][3] += 1e-9 * np.random.default_rng().random()
+"""
+
 # name -> what stands in the script, and what stands there instead
 BROKEN: Mapping[str, tuple[tuple[str, str], ...]] = {
     "unseeded noise": (
         (
             'state["update"] += 1\n',
-            'state["update"] += 1\n    if state["update"][0] == 5:\n'
-            '        state["w"][3] += 1e-9 * np.random.default_rng().random()\n',
+            NOISE,
         ),
     ),
     "forgotten optimizer state": (

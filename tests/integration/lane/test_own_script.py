@@ -1,16 +1,19 @@
-"""A program of the user's own: the shipped one passes, and each broken one is refused by the check made for it."""
+"""A program of the user's own: the shipped one passes; a broken one is refused by the check made for it."""
 
 from __future__ import annotations
 
 import shutil
 import signal
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from lane_workshop import Workshop, events
-from own_programs import BROKEN, LANE, own
+from own_programs import BROKEN, LANE, RUN, SCRIPT, change, own
+
+from orchestrator.qualify.judge import judge_bundle
 
 SHORT = {"updates": "12", "split": "7"}
 
@@ -78,4 +81,74 @@ def test_a_broken_script_is_refused_by_the_check_made_for_it(variant: str, works
     assert name in wrong, wrong
     assert wrong[name]["got"].startswith(said), wrong[name]
     assert workshop.orch("judge", result["bundle"]).returncode == 1
+    assert workshop.strays() == []
+
+
+@pytest.mark.parametrize("at", range(6, 78, 9))
+def test_a_killed_controller_is_no_loss(at: int, workshop: Workshop) -> None:
+    own(workshop, lane=SHORT)
+    controller = workshop.start("run", LANE)
+    while controller.poll() is None and lines(workshop) < at:
+        time.sleep(0.001)
+    controller.send_signal(signal.SIGKILL)
+    controller.communicate()
+    code, result = workshop.run("--resume", "last")
+    assert code == 0, failed(result)
+    started = [
+        (event["data"]["step"], event["data"]["attempt"], event["data"]["launch"])
+        for event in events(Path(result["bundle"]))
+        if event["type"] == "orch.launch.started"
+    ]
+    assert len(started) == len(set(started)), "a launch was started twice"
+    assert workshop.strays() == []
+
+
+def lines(workshop: Workshop) -> int:
+    bundles = workshop.bundles()
+    return (bundles[0] / "stream.jsonl").read_bytes().count(b"\n") if bundles else 0
+
+
+def replace(bundle: Path, name: str, old: bytes, new: bytes) -> None:
+    data = (bundle / name).read_bytes()
+    assert old in data, name
+    (bundle / name).write_bytes(data.replace(old, new, 1))
+
+
+PART = "steps/split/1/part-2/trainer"
+FORGERIES: dict[str, Callable[[Path], None]] = {
+    "another loss": lambda b: replace(b, f"{PART}/progress", b" 0.", b" 1."),
+    "another word": lambda b: replace(b, f"{PART}/checkpoint/state", b"sha256", b"sha255"),
+    "another exit": lambda b: replace(b, "steps/refusals/1/changed-byte/trainer/exit", b"3", b"1"),
+    "a cut that was none": lambda b: replace(
+        b, "steps/refusals/1/cut/launch.json", b'"file_blocks":', b'"file_blocks":9'
+    ),
+    "a reference that was another": lambda b: replace(
+        b, "steps/uninterrupted/1/reference/trainer/checkpoint/state", b'"w"', b'"v"'
+    ),
+    "another input": lambda b: replace(b, "steps/uninterrupted/1/run-1/launch.json", b"data", b"else"),
+    "another script": lambda b: replace(b, f"specs/{SCRIPT}", b"0.05, 0.9", b"0.05, 0.8"),
+    "no second run": lambda b: shutil.rmtree(b / "steps/uninterrupted/1/run-2"),
+    "no cut": lambda b: shutil.rmtree(b / "steps/refusals/1/cut"),
+}
+
+
+@pytest.mark.parametrize("forgery", FORGERIES)
+def test_a_forged_bundle_is_no_pass(forgery: str, sound: Path, workshop: Workshop) -> None:
+    bundle = workshop.folder / "bundle"
+    shutil.copytree(sound, bundle)
+    FORGERIES[forgery](bundle)
+    assert judge_bundle(bundle).verdict != "pass"
+    assert not judge_bundle(bundle).agrees
+
+
+def test_a_setup_that_fails_is_told_by_its_last_lines(workshop: Workshop) -> None:
+    own(workshop)
+    setup = (
+        'setup: [[sh, -c, "mkdir -p {setup}/made"], [sh, -c, "echo no such package >&2; exit 7"], [touch, x]]'
+    )
+    change(workshop.folder / RUN, ("  checkpoint: tensors\n", f"  checkpoint: tensors\n  {setup}\n"))
+    code, result = workshop.run(LANE)
+    assert code == 1
+    assert failed(result)["setup-2-ended"]["got"] == "setup-failed: local: exit 7: no such package"
+    assert not (Path(result["bundle"]) / "steps/build/1/setup-3").exists()
     assert workshop.strays() == []
