@@ -224,8 +224,9 @@ def _configure(machine: Machine, folder: Path, port: int, *, spaced: bool) -> No
         "StrictModes no",
         "UsePAM no",
         "LogLevel VERBOSE",
-        "Subsystem sftp /usr/lib/openssh/sftp-server",
     ]
+    if not any(line.startswith("Subsystem ") for line in machine.config):
+        lines.append("Subsystem sftp /usr/lib/openssh/sftp-server")
     (lab / "sshd_config").write_text("\n".join(lines) + "\n")
 
 
