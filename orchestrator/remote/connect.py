@@ -24,6 +24,7 @@ from orchestrator.errors import Label
 from orchestrator.remote.base import RemoteError, UnreachableError
 from orchestrator.remote.host_keys import Expected, HostKey, Policy, UnexpectedKeyError, expected_of
 from orchestrator.remote.keys import Login, login_of
+from orchestrator.remote.proxy import ProxyCommand
 from orchestrator.remote.ssh_config import Settings, settings_for, split_host
 from orchestrator.spec.pods import Node
 
@@ -64,9 +65,7 @@ class Connected:
 
     def close(self) -> None:
         """Closes it, and those that it goes through."""
-        for connection in self.connections:
-            with suppress(Exception):  # whatever is left of it, it is not ours to use any more
-                connection.client.close()
+        _close(self.connections)
 
 
 def connect(node: Node, *, deadline_s: float) -> Connected:
@@ -92,6 +91,8 @@ def connect(node: Node, *, deadline_s: float) -> Connected:
             return attempt.connected(older, (*reports, "logged in with an older signature of the RSA key"))
         except paramiko.AuthenticationException:
             raise _auth_refused(node.name, settings, error) from error
+    finally:
+        login.close()
 
 
 def scan_host_key(node: Node, *, deadline_s: float = 20.0) -> HostKey:
@@ -183,9 +184,7 @@ class _Attempt:
                 for connection in chain:
                     connection.open()
         except BaseException:
-            for connection in chain:
-                with suppress(Exception):
-                    connection.client.close()
+            _close(chain)
             raise
         finally:
             gate.release()
@@ -199,7 +198,6 @@ def _connection(
     chain: tuple[fabric.Connection, ...],
     deadline_s: float,
 ) -> fabric.Connection:
-    gateway: Any = chain[-1] if chain else settings.proxy_command or None
     arguments: dict[str, Any] = {
         "allow_agent": login.agent,
         "look_for_keys": False,
@@ -210,7 +208,9 @@ def _connection(
         "channel_timeout": deadline_s,
         "disabled_algorithms": {"keys": expected.disabled(), "pubkeys": login.without},
     }
-    if gateway is None:
+    if settings.proxy_command:
+        arguments["sock"] = ProxyCommand(settings)
+    elif not chain:
         arguments["sock"] = _socket(settings, deadline_s)
     connection = fabric.Connection(
         settings.host,
@@ -218,13 +218,21 @@ def _connection(
         port=settings.port,
         # no file of fabric's, invoke's or ssh's own: everything is said here
         config=fabric.Config(overrides={"load_ssh_configs": False}, lazy=True),
-        gateway=gateway,
+        gateway=chain[-1] if chain and not settings.proxy_command else None,
         forward_agent=False,
         connect_timeout=deadline_s,
         connect_kwargs=arguments,
     )
     connection.client.set_missing_host_key_policy(Policy(expected))
     return connection
+
+
+def _close(connections: tuple[fabric.Connection, ...]) -> None:
+    for connection in reversed(connections):
+        with suppress(Exception):  # whatever is left of it, it is not ours to use any more
+            connection.client.close()
+        with suppress(Exception):
+            connection.connect_kwargs.get("sock", connection.client).close()
 
 
 def _socket(settings: Settings, deadline_s: float) -> socket.socket:

@@ -30,12 +30,19 @@ class Login:
         files: private keys to try.
         agent: whether those of the agent are tried too.
         without: signatures that are not to be offered.
+        held_by: the agent that signs for `key`, to be closed after the login.
     """
 
     key: paramiko.PKey | None = None
     files: tuple[Path, ...] = ()
     agent: bool = False
     without: tuple[str, ...] = ()
+    held_by: paramiko.Agent | None = None
+
+    def close(self) -> None:
+        """Lets go of the agent."""
+        if self.held_by is not None:
+            self.held_by.close()
 
     def older(self) -> Login | None:
         """The same with a signature that servers of 2014 know; None if that makes no difference.
@@ -69,7 +76,7 @@ def login_of(name: str, key: str | None, settings: Settings) -> Login:
         if held is None:
             expected = "one that needs none, or its key in the agent (`ssh-add`)"
             raise _refusal(name, "a key that needs a passphrase", expected) from error
-        return Login(key=held)
+        return held
     except Exception as error:  # each kind of key fails in its own way
         raise _refusal(name, type(error).__name__, "a private key of OpenSSH") from error
     certificate = path.with_name(path.name + "-cert.pub")
@@ -87,7 +94,7 @@ def _is_usable(path: Path) -> bool:
     return True
 
 
-def _held_by_agent(path: Path) -> paramiko.PKey | None:
+def _held_by_agent(path: Path) -> Login | None:
     """The agent's key of which the public half lies beside the private one."""
     try:
         words = path.with_name(path.name + ".pub").read_text(encoding="utf-8", errors="replace").split()
@@ -95,9 +102,11 @@ def _held_by_agent(path: Path) -> paramiko.PKey | None:
     except (OSError, IndexError, binascii.Error):
         return None
     with suppress(paramiko.SSHException, OSError):
-        for key in paramiko.Agent().get_keys():
+        agent = paramiko.Agent()
+        for key in agent.get_keys():
             if key.asbytes() == wanted:
-                return key
+                return Login(key=key, held_by=agent)
+        agent.close()
     return None
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import getpass
 import os
-import shlex
 import shutil
 import subprocess
 from collections.abc import Mapping
@@ -59,7 +58,7 @@ class Settings:
 def settings_for(host: str, user: str | None, port: int | None) -> Settings:
     """Gives the way to a host; a user or port that is named wins over what the configuration says."""
     said, ignored = _asked(host, user, port) if shutil.which("ssh") else _read(host)
-    known_as = said.get("hostkeyalias", ("",))[0]
+    known_as = said.get("hostkeyalias", ("none",))[0]
     return Settings(
         host=said.get("hostname", (host,))[0],
         port=port or int(said.get("port", (str(SSH_PORT),))[0]),
@@ -71,7 +70,7 @@ def settings_for(host: str, user: str | None, port: int | None) -> Settings:
             said.get("userknownhostsfile", _KNOWN_HOSTS) + said.get("globalknownhostsfile", ())
         ),
         jumps=_jumps(said.get("proxyjump", ("none",))[0]),
-        proxy_command=_command(said.get("proxycommand", ("none",))[0], host),
+        proxy_command=said.get("proxycommand", ("none",))[0].removeprefix("none"),
         ignored=ignored,
     )
 
@@ -123,13 +122,18 @@ def _read(host: str) -> tuple[Mapping[str, tuple[str, ...]], tuple[str, ...]]:
     path = Path("~/.ssh/config").expanduser()
     try:
         text = path.read_text(encoding="utf-8", errors="replace")
-        found = paramiko.SSHConfig.from_text(text).lookup(host)
     except FileNotFoundError:
         return {}, ()
-    except (OSError, paramiko.SSHException) as error:
-        return {}, (f"~/.ssh/config, since there is no ssh here to read it ({type(error).__name__})",)
+    except OSError as error:
+        return {}, (f"~/.ssh/config ({error.strerror})",)
     words = {line.split()[0].lower() for line in text.splitlines() if line.split()}
-    ignored = tuple(f"`{word}` of ~/.ssh/config, since there is no ssh here" for word in {"include"} & words)
+    if "match" in words:  # it may run commands, and is half understood
+        return {}, ("~/.ssh/config, which has `Match`, since there is no ssh here to read it",)
+    try:
+        found = paramiko.SSHConfig.from_text(text).lookup(host)
+    except paramiko.SSHException as error:
+        return {}, (f"~/.ssh/config, since there is no ssh here to read it ({type(error).__name__})",)
+    ignored = ("what ~/.ssh/config includes, since there is no ssh here",) if "include" in words else ()
     return {
         word: tuple(value) if isinstance(value, list) else (value,) for word, value in found.items()
     }, ignored
@@ -142,8 +146,3 @@ def _files(names: tuple[str, ...]) -> tuple[Path, ...]:
 
 def _jumps(value: str) -> tuple[str, ...]:
     return () if value.lower() == "none" else tuple(value.split(","))
-
-
-def _command(value: str, host: str) -> str:
-    """With `%n` filled in; paramiko knows the other tokens."""
-    return "" if value.lower() == "none" else value.replace("%n", shlex.quote(host))
