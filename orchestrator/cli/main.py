@@ -25,11 +25,13 @@ VERBS: dict[str, str] = {
     "plan": "show what a lane or run spec means, before anything runs",
     "build": "write one executable per role",
     "run": "run a lane: experiments, counter-experiments, verdict, bundle",
+    "pods": "write a rental down, look at it again, accept what changed",
     "judge": "recompute a bundle's verdict from its files alone",
+    "logs": "show what the roles of the newest launch write",
     "evidence": "verify or show a bundle",
     "elf": "check executables that orch built",
-    "clean": "remove the work folders that runs left on this machine",
-    "doctor": "say what this machine lacks for orch to work",
+    "clean": "remove the work folders that runs left, here or on nodes",
+    "doctor": "say what this machine, or the nodes of a rental, lack",
 }
 
 _EPILOG = """\

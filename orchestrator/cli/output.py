@@ -46,10 +46,10 @@ def withheld(text: str) -> str:
     return _secrets.text(text)
 
 
-def say(text: str = "") -> None:
-    """Print a line of a result."""
+def say(text: str = "", *, now: bool = False) -> None:
+    """Print a line of a result; `now` where somebody waits for each line."""
     try:
-        print(withheld(text))
+        print(withheld(text), flush=now)
     except BrokenPipeError:
         raise
     except OSError as error:

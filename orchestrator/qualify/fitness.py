@@ -92,16 +92,19 @@ def examine(node: Remote, remote_root: str, emulators: Mapping[str, str]) -> Exa
         RemoteError: it refuses, by label, or cannot be reached.
     """
     root = node.resolve(PurePosixPath(remote_root))
-    place = _place(node, root)
+    missing = node.missing_tools()
+    # without its tools a node runs no command: what it has to be asked by one is asked when they are there
+    place = Place(root) if missing else _place(node, root)
+    asked = {} if missing else emulators
     return Examined(
         facts=node.facts(),
         root=root,
         place=place,
         room=node.room(root),
         clock=node.clock(),
-        missing=node.missing_tools(),
+        missing=missing,
         lock="" if place.fault else node.lock_holder(root),
-        emulators={target: _answer(node, command) for target, command in emulators.items()},
+        emulators={target: _answer(node, command) for target, command in asked.items()},
     )
 
 

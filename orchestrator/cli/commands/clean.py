@@ -1,4 +1,4 @@
-"""`orch clean`: the work folders that runs of this project left on this machine."""
+"""`orch clean`: the work folders that runs of this project left, here or on the nodes of a rental."""
 
 from __future__ import annotations
 
@@ -6,11 +6,18 @@ import argparse
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 from orchestrator.cli.arguments import add_json
-from orchestrator.cli.output import print_json, say
+from orchestrator.cli.nodes import each_node, read_rental, worst_exit
+from orchestrator.cli.output import complain, print_json, say
 from orchestrator.cli.project import all_bundles, find_project, first_event
+from orchestrator.errors import OrchError
+
+if TYPE_CHECKING:
+    from orchestrator.remote.base import Remote
+    from orchestrator.spec.pods import Node
 
 
 @dataclass(frozen=True)
@@ -38,11 +45,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--bundles", type=Path, metavar="DIR", help="where bundles are (default: the project's)"
     )
+    parser.add_argument(
+        "--pods", type=Path, metavar="FILE", help="on the nodes of this file, instead of here"
+    )
     add_json(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Remove what no run needs any more, and say what was and was not removed."""
+    if args.pods:
+        return _on_nodes(args)
     bundles = args.bundles or find_project().bundles
     found = tuple(_clean(bundles, also_open=args.open))
     if args.json:
@@ -53,6 +65,38 @@ def run(args: argparse.Namespace) -> int:
     if not found:
         say("nothing is left")
     return 0
+
+
+def _on_nodes(args: argparse.Namespace) -> int:
+    """Clean every node of a rental; one that cannot be reached does not keep the others from it."""
+    from orchestrator.cli.leftovers import Left as LeftThere
+    from orchestrator.cli.leftovers import clean, run_ids
+
+    spec = read_rental(args.pods)
+    project = find_project()
+    runs = run_ids(args.bundles or project.bundles)
+
+    def one(node: Node, remote: Remote) -> tuple[LeftThere, ...]:
+        base = remote.resolve(PurePosixPath(node.remote_root))
+        return clean(remote, base, node.owner or project.owner, runs, also_open=args.open)
+
+    answers = each_node(spec.nodes.values(), one)
+    found = [left for answer in answers.values() if not isinstance(answer, OrchError) for left in answer]
+    failed = {name: answer for name, answer in answers.items() if isinstance(answer, OrchError)}
+    if args.json:
+        errors = {name: str(error) for name, error in failed.items()}
+        print_json({"left": [asdict(left) for left in found], "errors": errors})
+        return worst_exit(answers)
+    for left in found:
+        whose = left.bundle or ("the lock" if not left.run_id else "no bundle of it here")
+        say(f"{left.node}:{left.folder}: {left.state} ({whose})")
+    if any(left.state == "open" for left in found):
+        complain("open: `orch run --resume BUNDLE` may go on from there; `--open` removes it all the same")
+    for name, error in failed.items():
+        complain(f"{name}: {error}")
+    if not found and not failed:
+        say("nothing is left")
+    return worst_exit(answers)
 
 
 def _clean(bundles: Path, *, also_open: bool) -> Iterator[Left]:

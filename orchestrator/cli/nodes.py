@@ -1,0 +1,170 @@
+"""Verbs that look at a rental's nodes: all of them at once, one answer for each, whatever the others say.
+
+Knows how to ask and how an answer is shown; must not know what is asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from orchestrator.cli.output import complain, size_text
+from orchestrator.errors import OrchError
+
+if TYPE_CHECKING:
+    from orchestrator.qualify.fitness import Examined
+    from orchestrator.remote.base import NodeFacts, Remote
+    from orchestrator.spec.pods import Node, PodsSpec
+
+T = TypeVar("T")
+MOST_AT_ONCE: Final = 48
+DEFAULT: Final = Path("pods.yaml")
+CARDS: Final = "not looked at: reading and pinning cards is not built yet"
+
+
+def each_node(nodes: Iterable[Node], do: Callable[[Node, Remote], T]) -> dict[str, T | OrchError]:
+    """Do something on every node at once.
+
+    Returns:
+        In the nodes' order, what came of it, or why nothing did.
+    """
+    nodes = tuple(nodes)
+    with ThreadPoolExecutor(min(MOST_AT_ONCE, len(nodes)) or 1) as pool:
+        return dict(
+            zip((node.name for node in nodes), pool.map(lambda node: _tried(node, do), nodes), strict=True)
+        )
+
+
+def one_node(node: Node, do: Callable[[Node, Remote], T]) -> T:
+    """Do something on one node, by a connection of its own.
+
+    Raises:
+        RemoteError: the node refuses, by label, or cannot be reached.
+    """
+    from orchestrator.remote.ssh import Ssh
+
+    remote = Ssh(node)
+    try:
+        return do(node, remote)
+    finally:
+        with suppress(OrchError):
+            remote.close()
+
+
+def _tried(node: Node, do: Callable[[Node, Remote], T]) -> T | OrchError:
+    try:
+        return one_node(node, do)
+    except OrchError as error:
+        return error
+
+
+def look(node: Node, remote: Remote) -> Examined:
+    """Examine a node as it is declared."""
+    from orchestrator.qualify.fitness import examine
+
+    return examine(remote, node.remote_root, node.emulators)
+
+
+def worst_exit(answers: Mapping[str, object]) -> int:
+    """Give the exit code of what nodes answered: refused goes before unreachable."""
+    codes = {answer.exit_code for answer in answers.values() if isinstance(answer, OrchError)}
+    return min(codes, default=0)
+
+
+def read_rental(path: Path | None) -> PodsSpec:
+    """Read the pods file that a command line names, or the one of the working folder.
+
+    Raises:
+        RefusedError: it is not there, or is wrong.
+    """
+    from orchestrator.spec.read import read_pods
+
+    if path is None:
+        path = DEFAULT
+        if not path.exists():
+            complain(
+                f"no {DEFAULT} here: `orch pods add NAME 'ssh ...'` writes one, --pods FILE names another"
+            )
+    return read_pods(path)
+
+
+def seen_entry(facts: NodeFacts) -> dict[str, str | int | None]:
+    """Give what a node says of itself as a pods file keeps it."""
+    memory = facts.memory_bytes
+    return {
+        "machine": facts.machine,
+        "kernel": facts.kernel,
+        "cpus": facts.cpus,
+        "memory_mib": None if memory is None else memory >> 20,
+        "boot_id": facts.boot_id,
+    }
+
+
+def changes(node: Node, facts: NodeFacts) -> tuple[str, ...]:
+    """Say what a node says otherwise than when it was last looked at."""
+    now = seen_entry(facts)
+    found = [
+        f"{key} was {node.seen[key]} and is {value}"
+        for key, value in now.items()
+        if key != "boot_id" and node.seen.get(key) not in (None, value)
+    ]
+    if node.seen.get("boot_id") not in (None, now["boot_id"]):
+        found.append("it was booted anew")
+    return tuple(found)
+
+
+def examined_json(seen: Examined) -> dict[str, Any]:
+    """Give a look at a node as the object that `--json` prints."""
+    from orchestrator.qualify.fitness import faults
+
+    return {
+        **seen_entry(seen.facts),
+        "quota_bytes": seen.facts.quota_bytes,
+        "remote_root": str(seen.root),
+        "free_bytes": seen.room.free_bytes,
+        "free_inodes": seen.room.free_inodes,
+        "clock_offset_ns": seen.clock.offset_ns,
+        "clock_error_ns": seen.clock.error_ns,
+        "lock": seen.lock,
+        "emulators": dict(seen.emulators),
+        "cards": None,
+        "faults": [
+            {"label": str(each.label), "message": each.message, "hint": each.hint} for each in faults(seen)
+        ],
+    }
+
+
+def examined_rows(seen: Examined) -> list[tuple[str, str]]:
+    """Give a look at a node as a person reads it."""
+    from orchestrator.qualify.fitness import faults
+
+    facts, room = seen.facts, seen.room
+    memory = (
+        "memory not known" if facts.memory_bytes is None else f"{size_text(facts.memory_bytes)} of memory"
+    )
+    free = "free room not known" if room.free_bytes is None else f"{size_text(room.free_bytes)} free"
+    missing = ", ".join(seen.missing)
+    return [
+        ("machine", f"{facts.machine}, Linux {facts.kernel}, {facts.cpus} processors, {memory}"),
+        ("folder", f"{seen.root}, {free}; {seen.place.fault or 'nothing forbids writing and executing there'}"),
+        ("tools", f"no {missing}" if missing else "all that are needed"),
+        ("clock", clock_text(seen.clock.offset_ns, seen.clock.error_ns)),
+        *(
+            (f"emulator for {target}", answer or "does not answer")
+            for target, answer in seen.emulators.items()
+        ),
+        *([("lock", seen.lock)] if seen.lock else []),
+        ("cards", CARDS),
+        *(("fault", str(fault)) for fault in faults(seen)),
+    ]
+
+
+def clock_text(offset_ns: int, error_ns: int) -> str:
+    """Say how far a node's clock is from this machine's; nothing where that is within the error."""
+    if abs(offset_ns) <= error_ns:
+        return f"as here, to {error_ns / 1e6:.1f} ms"
+    side = "ahead of" if offset_ns > 0 else "behind"
+    return f"{abs(offset_ns) / 1e9:.3f} s {side} this machine's, to {error_ns / 1e6:.1f} ms"
