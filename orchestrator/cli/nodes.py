@@ -149,7 +149,10 @@ def examined_rows(seen: Examined) -> list[tuple[str, str]]:
     missing = ", ".join(seen.missing)
     return [
         ("machine", f"{facts.machine}, Linux {facts.kernel}, {facts.cpus} processors, {memory}"),
-        ("folder", f"{seen.root}, {free}; {seen.place.fault or 'nothing forbids writing and executing there'}"),
+        (
+            "folder",
+            f"{seen.root}, {free}; {seen.place.fault or 'nothing forbids writing and executing there'}",
+        ),
         ("tools", f"no {missing}" if missing else "all that are needed"),
         ("clock", clock_text(seen.clock.offset_ns, seen.clock.error_ns)),
         *(

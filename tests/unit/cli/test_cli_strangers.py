@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import pytest
@@ -11,7 +11,8 @@ import pytest
 from evidence.bundle import seal
 from evidence.stream import Stream
 from orchestrator.cli.main import main
-from orchestrator.remote.root import make, own_root
+from orchestrator.remote.local import Local
+from orchestrator.remote.root import own_root
 
 RUN = "01a227a3-3705-7543-8c8c-7c1897723e26"
 CLEAR = "\x1b[2J"
@@ -83,7 +84,7 @@ def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     own = own_root()
     for folder in (own / "x", own / RUN, own / "project", tmp_path / "elsewhere" / RUN, tmp_path / "project"):
-        assert make(folder, "me") is None
+        Local().make_root(PurePosixPath(folder), "me")
         (folder / "coordinator").mkdir()
     (own / "x").rename(own / OTHER)
     (tmp_path / "link").symlink_to(own)
