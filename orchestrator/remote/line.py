@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from typing import Protocol
 
 from paramiko import Channel, ChannelException, SSHException, Transport
 
@@ -32,6 +33,19 @@ _PROHIBITED = 1  # RFC 4254 5.1: administratively prohibited
 Arrival = Callable[[Channel, str], None]  # a connection that a forwarded port took, and where it came from
 
 
+class Dialled(Protocol):
+    """A connection on which somebody is logged in, with all that it goes through."""
+
+    @property
+    def transport(self) -> Transport:
+        """The connection itself."""
+        ...
+
+    def close(self) -> None:
+        """Closes it, and what it goes through."""
+        ...
+
+
 class HungUpError(RemoteError):
     """Nobody listens at the port that a connection was to reach."""
 
@@ -44,10 +58,11 @@ class Line:
         taken: how many channels go through it; its keeper counts them.
     """
 
-    def __init__(self, node: str, transport: Transport) -> None:
+    def __init__(self, node: str, dialled: Dialled) -> None:
         self.node = node
         self.taken = 0
-        self._transport = transport
+        self._dialled = dialled
+        self._transport = dialled.transport
         self._requests = threading.Lock()  # answers to requests bear no name: one at a time
         self._lock = threading.Lock()
         self._heard = time.monotonic()
@@ -55,7 +70,7 @@ class Line:
         self._fault = ""
         self._closing = threading.Event()
         with suppress(OSError, AttributeError):  # through a jump host it is a channel, and has no such option
-            transport.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self._transport.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._asker = threading.Thread(target=self._ask, daemon=True, name=f"line-{node}")
         self._asker.start()
 
@@ -86,6 +101,11 @@ class Line:
         with self._lock:
             self._look()
             return self._fault
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it carries anything still."""
+        return not self._closing.is_set() and not self.fault
 
     def _look(self) -> None:
         silent_s = time.monotonic() - self._heard
@@ -156,6 +176,7 @@ class Line:
             self._look()  # what killed it before stays said
             self._closing.set()
         self._transport.close()
+        self._dialled.close()
         for thread in (self._transport, self._asker):
             if thread is not threading.current_thread():
                 thread.join(_CLOSE_S)
@@ -169,18 +190,25 @@ class Lines:
         dial: makes one more authenticated connection to it; raises RemoteError.
     """
 
-    def __init__(self, node: str, dial: Callable[[], Transport]) -> None:
+    def __init__(self, node: str, dial: Callable[[], Dialled]) -> None:
         self.node = node
         self._dial = dial
         self._lock = threading.Lock()
         self._growing = threading.Lock()  # held while a connection is made, which may take long
-        self._open: tuple[Line, ...] = ()
+        self._shared: tuple[Line, ...] = ()  # those of `_all` that `dial` uses
+        self._all: tuple[Line, ...] = ()
         self._mirror: tuple[Line, int | None] | None = None
         self._is_closed = False
 
     def fresh(self) -> Line:
-        """A line for one use alone; whoever asked closes it."""
-        return Line(self.node, self._dial())
+        """A line for one use alone; whoever asked closes it, or all are closed together."""
+        line = Line(self.node, self._dial())
+        with self._lock:
+            if not self._is_closed:
+                self._all = (*(other for other in self._all if other.is_open), line)
+                return line
+        line.close()
+        raise RemoteError(f"{self.node}: the way to it was closed (got a request, expected none)")
 
     def dial(self, port: int) -> tuple[Line, Channel]:
         """A connection to a port of the node's own 127.0.0.1, and the line it takes; `free` gives it back.
@@ -202,8 +230,8 @@ class Lines:
 
     def _take(self) -> Line | None:
         with self._lock:
-            for line in self._open:
-                if line.taken < CHANNELS and not line.fault:
+            for line in self._shared:
+                if line.taken < CHANNELS and line.is_open:
                     line.taken += 1
                     return line
             return None
@@ -212,11 +240,8 @@ class Lines:
         line = self.fresh()
         line.taken = taken
         with self._lock:
-            if not self._is_closed:
-                self._open = (*(other for other in self._open if not other.fault), line)
-                return line
-        line.close()
-        raise UnreachableError(f"{self.node}: its connections were closed")
+            self._shared = (*(other for other in self._shared if other.is_open), line)
+        return line
 
     def free(self, line: Line) -> None:
         """A channel of that line is not used any more."""
@@ -232,16 +257,16 @@ class Lines:
             UnreachableError: no line can be had.
         """
         with self._growing:
-            if self._mirror is None or self._mirror[0].fault:
+            if self._mirror is None or not self._mirror[0].is_open:
                 line = self._grow(taken=0)
                 self._mirror = (line, _listen(line))
             return self._mirror[1]
 
     def close(self) -> None:
-        """Ends every line that is shared."""
+        """Ends every line, for good."""
+        self._is_closed = True
         with self._lock:
-            self._is_closed = True
-            lines, self._open = self._open, ()
+            lines = self._all
         for line in lines:
             line.close()
 

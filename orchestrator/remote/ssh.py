@@ -50,6 +50,7 @@ _ANSWER_S: Final = 60.0
 _BULK_S: Final = 600.0
 _END_S: Final = 2.0
 _LOOK_S: Final = 0.001
+_CLOSE_S: Final = 1.0
 _KEPT_BYTES: Final = 256 << 10
 _CWD = re.compile(r"^l.* /proc/(\d+)/cwd(?: -> |$)", re.MULTILINE)
 
@@ -79,11 +80,11 @@ class Ssh:
         self._lock = threading.RLock()
         self._way: Connected | None = None
         self._shell: Shell | None = None
-        self._others: list[Connected] = []
+        self._is_closed = False
         self._roots: set[PurePosixPath] = set()
         self._runner = RUNNER.read_bytes()
         self._runner_name = f".orch-runner-{hashlib.sha256(self._runner).hexdigest()[:16]}.sh"
-        self._lines = Lines(self.name, self._dial)
+        self._lines = Lines(self.name, lambda: connect(node, deadline_s=connect_s))
 
     # --- the way there ---
 
@@ -97,17 +98,14 @@ class Ssh:
             if self._way is None or not self._way.transport.is_active():
                 self._drop()
                 self._way = connect(self._node, deadline_s=self._connect_s)
+            if self._is_closed:  # meanwhile, or before
+                self._way.close()
+                raise RemoteError(f"{self.name}: the way to it was closed (got a request, expected none)")
             return self._way.transport
 
     def lines(self) -> Lines:
         """Further connections, for tunnels."""
         return self._lines
-
-    def _dial(self) -> paramiko.Transport:
-        way = connect(self._node, deadline_s=self._connect_s)
-        with self._lock:
-            self._others = [*(other for other in self._others if other.transport.is_active()), way]
-        return way.transport
 
     def _open_shell(self) -> Shell:
         if self._shell is None or self._way is None or not self._way.transport.is_active():
@@ -165,13 +163,19 @@ class Ssh:
         return answer
 
     def close(self) -> None:
-        """Closes the connections; what runs there goes on."""
+        """Closes the connections, for good; what runs there goes on. Whoever waits for an answer gets none.
+
+        A connection that is just being made is closed by whoever makes it: nobody waits for that here.
+        """
+        self._is_closed = True
         self._lines.close()
-        with self._lock:
-            self._drop()
-            for way in (*self._others, *((self._way,) if self._way else ())):
-                way.close()
-            self._others, self._way = [], None
+        if (way := self._way) is not None:
+            way.close()
+        if self._lock.acquire(timeout=_CLOSE_S):
+            try:
+                self._drop()
+            finally:
+                self._lock.release()
 
     # --- the node itself ---
 

@@ -63,7 +63,7 @@ class Forward:
 
     def is_alive(self) -> bool:
         """Whether it still carries connections; once it does not, `died` says why."""
-        return not self._is_closed and not self.died
+        return not self._is_closed and self._near.is_open and not self.died
 
     def close(self) -> None:
         """Takes it down, with every connection through it. A second call does nothing."""

@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -28,14 +29,22 @@ PATIENCE_S = 60
 MIB = 1 << 20
 
 
-def connected(node: SshNode) -> Transport:
+@dataclass(frozen=True)
+class Dialled:
+    transport: Transport
+
+    def close(self) -> None:
+        self.transport.close()
+
+
+def connected(node: SshNode) -> Dialled:
     try:
         transport = Transport(socket.create_connection((node.host, node.port)))
         transport.start_client(timeout=PATIENCE_S)
         transport.auth_publickey(node.user, Ed25519Key.from_private_key_file(str(node.key)))
     except (OSError, EOFError) as error:
         raise UnreachableError(str(error)) from error
-    return transport
+    return Dialled(transport)
 
 
 class Pair:
@@ -175,9 +184,9 @@ def test_48_connections_share_lines_of_8_channels(nodes: Pair) -> None:
             peer.sendall(b"%d" % number)
         for number, peer in enumerate(peers):
             assert peer.recv(100) == b"%d" % number
-        assert [one.taken for one in nodes.far_lines._open] == [CHANNELS] * 6
+        assert [one.taken for one in nodes.far_lines._shared] == [CHANNELS] * 6
         stack.close()
-        until(lambda: all(one.taken == 0 for one in nodes.far_lines._open), "the channels are given back")
+        until(lambda: all(one.taken == 0 for one in nodes.far_lines._shared), "the channels are given back")
         assert tunnel.is_alive()
 
 
