@@ -30,6 +30,7 @@ FILE_LABELS = {
     Label.SAMPLES_COUNT,
     Label.DATA_FORMAT,
     Label.DATA_SHAPE,
+    Label.DATA_CHUNK,
     Label.PAIRING_MISSING,
     Label.DEPENDENCY_CYCLE,
     # what only the plan can say
