@@ -194,22 +194,27 @@ def absent_or_whole(launched: Launched, base: Launched) -> tuple[Check, ...]:
     inputs = (*launched.files("exit"), *launched.files(PROGRESS))
     exits = [f"{role}: exit {record.exit}" for role, record in launched.roles.items()]
     cut = any(record.exit not in (None, 0) for record in launched.roles.values())
+    checks = (
+        equal(f"{name}-is-not-success", inputs, "nonzero", "nonzero" if cut else "; ".join(exits)),
+        _reached(launched, base),
+    )
+    return (*checks, _torn(launched, base))
+
+
+def _reached(launched: Launched, base: Launched) -> Check:
+    """The cut came where the checkpoint was written: all updates were made before."""
+    name, inputs = f"{launched.launch.name}-reached-the-checkpoint", launched.files(PROGRESS)
+    fine = "the updates of the base run, then the cut"
+    if launched.launch.starts[0].called.file_blocks == 0:
+        got = "the checkpoint is too small for progress to be written beside a limit that cuts it"
+        return Check(name, Verdict.NOT_APPLICABLE, inputs, fine, got)
     asked_for, spoken = (
         {role: [line.update for line in lines_of(each, role)] for role in each.roles}
         for each in (base, launched)
     )
-    fine = "the updates of the base run, then the cut"
-    checks = [
-        equal(f"{name}-is-not-success", inputs, "nonzero", "nonzero" if cut else "; ".join(exits)),
-        Check(
-            f"{name}-reached-the-checkpoint",
-            Verdict.PASS if spoken == asked_for else Verdict.UNKNOWN,
-            inputs,
-            fine,
-            fine if spoken == asked_for else f"updates {spoken}",
-        ),
-    ]
-    return (*checks, _torn(launched, base))
+    is_there = spoken == asked_for
+    verdict = Verdict.PASS if is_there else Verdict.UNKNOWN
+    return Check(name, verdict, inputs, fine, fine if is_there else f"updates {spoken}")
 
 
 def _torn(launched: Launched, base: Launched) -> Check:
@@ -217,6 +222,8 @@ def _torn(launched: Launched, base: Launched) -> Check:
     inputs: list[str] = []
     for role in launched.roles:
         found, full = (state.published(each.view, each.name, role) for each in (launched, base))
+        if strangers := launched.view.bytes(launched.file(role, state.STRANGERS)):
+            problems.append(f"{role}: torn: {strangers.decode('utf-8', 'replace').strip()[:_SHOWN]}")
         if found is None or full is None:
             continue
         inputs += found.names.values()

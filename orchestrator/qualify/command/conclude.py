@@ -11,21 +11,15 @@ from orchestrator.qualify.command import checks, experiments, state
 from orchestrator.qualify.command.invocation import PROGRESS
 from orchestrator.qualify.command.search import Search, at
 from orchestrator.qualify.command.start import REFERENCE
-from orchestrator.qualify.command.tamper import BLOCK_BYTES, cut_blocks
 from orchestrator.qualify.view import Launched, View
 
 
-def refusals(view: View, plan: CommandPlan, folder: str) -> tuple[Check, ...]:
+def refusals(_view: View, plan: CommandPlan, _folder: str) -> tuple[Check, ...]:
     """What was not tried, and why."""
-    found = []
-    if plan.program.uses and "data-chunk" not in plan.program.refuses:
-        got = "`refuses:` declares no data-chunk, so inputs were not changed"
-        found.append(Check("changed-input", Verdict.NOT_APPLICABLE, (), "a refusal of changed inputs", got))
-    restore = state.restored(view, f"{folder}/{experiments.BASE}")
-    if restore and not cut_blocks(view, restore):
-        got = f"the checkpoint has no file of more than {BLOCK_BYTES} bytes, so writing it was not cut"
-        found.append(Check("cut", Verdict.NOT_APPLICABLE, (), "nothing torn", got))
-    return tuple(found)
+    if not plan.program.uses or "data-chunk" in plan.program.refuses:
+        return ()
+    got = "`refuses:` declares no data-chunk, so inputs were not changed"
+    return (Check("changed-input", Verdict.NOT_APPLICABLE, (), "a refusal of changed inputs", got),)
 
 
 def uninterrupted(view: View, plan: CommandPlan, folder: str) -> tuple[Check, ...]:

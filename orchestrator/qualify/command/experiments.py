@@ -80,9 +80,8 @@ def refusals(view: View, plan: CommandPlan, folder: str) -> Iterator[Experiment]
         return
     for control in controls(view, plan, restore, folder):
         yield _refused(control.wanted, control.looks)
-    if blocks := cut_blocks(view, restore):
-        wanted = Wanted(CUT, 1, 1, file_blocks=blocks)
-        yield Experiment(wanted, lambda cut: (*checks.asked(cut, wanted), *checks.absent_or_whole(cut, base)))
+    wanted = Wanted(CUT, 1, 1, file_blocks=cut_blocks(view, restore))
+    yield Experiment(wanted, lambda cut: (*checks.asked(cut, wanted), *checks.absent_or_whole(cut, base)))
 
 
 def _refused(wanted: Wanted, looks: Looks) -> Experiment:

@@ -34,10 +34,14 @@ def job(start: Start, folder: PurePosixPath, root: PurePosixPath) -> Job:
 def collect(node: Remote, folder: PurePosixPath) -> Iterator[tuple[str, bytes]]:
     """What a program left under the name that it was to publish: (name below the work folder, bytes).
 
-    Links, sockets and the like, and names that no bundle may hold, are only named, in a file of their own.
+    Links, sockets and the like, names that no bundle may hold, and a folder with nothing in it are only
+    named, in a file of their own.
     """
     strangers = _find(node, folder, "!", "-type", "f", "!", "-type", "d")
-    for name in _find(node, folder, "-type", "f"):
+    files = _find(node, folder, "-type", "f")
+    if not files and not strangers and _is_there(node, folder / OUT):
+        strangers.append(f"{OUT} is an empty folder")
+    for name in files:
         data = node.get(folder / name) if fault(name) is None else None
         if data is None:
             strangers.append(name)
@@ -45,6 +49,10 @@ def collect(node: Remote, folder: PurePosixPath) -> Iterator[tuple[str, bytes]]:
             yield name, data
     if strangers:
         yield STRANGERS, "".join(f"{name}\n" for name in sorted(strangers)).encode()
+
+
+def _is_there(node: Remote, path: PurePosixPath) -> bool:
+    return node.run(["test", "-e", str(path)], deadline_s=_DEADLINE_S).exit == 0
 
 
 def _find(node: Remote, folder: PurePosixPath, *which: str) -> list[str]:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from orchestrator.qualify.view import View
 
 REFERENCE = "reference"
+NOWHERE = "/dev/null"
 _SETUP = "setup-"
 RESTORE = IN.partition("/")[0]
 
@@ -42,6 +43,8 @@ def start(view: View, plan: CommandPlan, wanted: Wanted, role: str) -> Start:
     is_setup = which.startswith(_SETUP)
     run_ms = program.setup_deadline_ms if is_setup else deadlines.run_ms
     values = _values(plan, wanted, role, run_ms)
+    if wanted.file_blocks == 0:
+        values["progress"] = NOWHERE  # no file can grow at all, and a device is none
     argv, files = _program(plan, which)
     told = () if is_setup else _contract(values)
     invocation = Invocation(

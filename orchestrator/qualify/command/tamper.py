@@ -91,12 +91,9 @@ def _with(restore: Restore, launch: str, altered: Mapping[str, bytes], at: tuple
 
 
 def cut_blocks(view: View, restore: Restore) -> int:
-    """The largest limit on the size of files, in blocks, under which the checkpoint cannot be written whole.
-
-    0 where the checkpoint is too small for one: then no progress could be written either.
-    """
+    """The largest limit on the size of files, in blocks, that keeps a checkpoint from being whole."""
     size = max(len(_bytes(view, restore, name)) for name in restore)
-    return (size - 1) // BLOCK_BYTES
+    return max(0, size - 1) // BLOCK_BYTES
 
 
 def _by_size(view: View, restore: Restore) -> dict[str, list[str]]:
