@@ -1,4 +1,4 @@
-"""A program that knows no argument of ours, publishes a folder, and runs as two roles: told by its environment."""
+"""A program that is told by its environment alone, publishes a folder, and runs as two roles."""
 
 from __future__ import annotations
 
@@ -92,29 +92,33 @@ def test_a_folder_from_each_of_two_roles(workshop: Workshop) -> None:
     assert workshop.strays() == []
 
 
+RENAME, DAMAGED = "made.rename(place)", 'sys.exit(f"damaged: {error}")'
+LOG, LINK = '(made / "log").write_bytes(log)', '(made / "log").symlink_to("/etc/passwd")'
+FORGETS = [
+    ('(came / "log").read_bytes()\n', 'b""\n'),
+    (".encode() + log).digest():", ".encode() + (came / 'log').read_bytes()).digest():"),
+]
+IN_PLACE = [('place.with_name("making")', "place"), (f"{RENAME}\n", "")]
+NOISE = [("{'.' * 300}", "{os.getpid():0300}")]
+PARTED = "not deterministic: first at update 1: teller1: log at byte "
+LOST = "state is lost at resume: first at update 5: teller1: log at byte 8: 35, expected 31"
+
+
 @pytest.mark.parametrize(
     ("changes", "name", "said"),
     [
-        (
-            [("{'.' * 300}", "{os.getpid():0300}")],
-            "deterministic",
-            "not deterministic: first at update 1: teller1: log at byte ",
-        ),
-        (
-            [('(came / "log").read_bytes()\n', 'b""\n'), (".encode() + log).digest():", ".encode() + (came / 'log').read_bytes()).digest():")],
-            "part-2-equals-uninterrupted",
-            "state is lost at resume: first at update 5: teller1: log at byte 8: 35, expected 31",
-        ),
-        ([('made = place.with_name("making")', "made = place"), ("made.rename(place)\n", "")], "cut-left-nothing-torn", "teller1: torn: "),
-        ([('(made / "log").write_bytes(log)', '(made / "log").symlink_to("/etc/passwd")')], "base-published", "teller1: not plain files: "),
-        ([('{numbers[-1]}', "nan")], "base-progress", "teller1: line 1: the loss is not finite (nan)"),
-        ([('sys.exit(f"damaged: {error}")', "numbers = []")], "changed-byte-refused", "teller1: exit 0; "),
-        ([('sys.exit(f"damaged: {error}")', 'sys.exit("oh")')], "changed-byte-refused", "teller1: exit 1, 'oh'; "),
-        ([("made.rename(place)", "pass")], "base-published", "teller1 published nothing under {out}"),
-        ([("made.rename(place)", "made.rename(place); sys.exit(9)")], "base-ended", "teller1: exit 9, "),
+        (NOISE, "deterministic", PARTED),
+        (FORGETS, "part-2-equals-uninterrupted", LOST),
+        (IN_PLACE, "cut-left-nothing-torn", "teller1: torn: "),
+        ([(LOG, LINK)], "base-published", "teller1: not plain files: "),
+        ([("{numbers[-1]}", "nan")], "base-progress", "teller1: line 1: the loss is not finite (nan)"),
+        ([(DAMAGED, "numbers = []")], "changed-byte-refused", "teller1: exit 0; "),
+        ([(DAMAGED, 'sys.exit("oh")')], "changed-byte-refused", "teller1: exit 1, 'oh'; "),
+        ([(RENAME, "pass")], "base-published", "teller1 published nothing under {out}"),
+        ([(RENAME, f"{RENAME}; sys.exit(9)")], "base-ended", "teller1: exit 9, "),
     ],
     ids=["noise", "forgets", "in place", "link", "nan", "goes on", "says else", "silent", "exit"],
-)  # fmt: skip
+)
 def test_what_is_wrong_is_told(
     changes: list[tuple[str, str]], name: str, said: str, workshop: Workshop
 ) -> None:
