@@ -189,7 +189,7 @@ class Remote(Protocol):
     def run(self, argv: Sequence[str], *, deadline_s: float) -> Completed:
         """Runs a short command to its end, with standard input empty and `LC_ALL=C`.
 
-        What it started in its process group ends with it when the deadline does.
+        What it left in its process group ends with it. When the deadline is over, all of it does.
         """
         ...
 

@@ -15,6 +15,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
+from tempfile import TemporaryFile
 from typing import BinaryIO
 
 from evidence.digest import sha256_file
@@ -63,30 +64,36 @@ class Local:
         )
 
     def run(self, argv: Sequence[str], *, deadline_s: float) -> Completed:
-        """Runs a short command in a process group of its own, which the deadline ends."""
-        pipe = subprocess.PIPE
-        environment = {**os.environ, "LC_ALL": "C"}
-        try:
-            process = subprocess.Popen(
-                list(argv),
-                stdin=subprocess.DEVNULL,
-                stdout=pipe,
-                stderr=pipe,
-                env=environment,
-                start_new_session=True,
-            )
-        except FileNotFoundError:
-            return Completed(127, b"", f"{argv[0]}: not found".encode())
-        except OSError as error:
-            return Completed(126, b"", f"{argv[0]}: {error.strerror}".encode())
-        with process:
+        """Runs a short command in a process group of its own, which ends with it."""
+        # files, not pipes: what has left the group may keep them open for ever
+        with TemporaryFile() as stdout, TemporaryFile() as stderr:
             try:
-                stdout, stderr = process.communicate(timeout=deadline_s)
-            except subprocess.TimeoutExpired as late:
-                os.killpg(process.pid, signal.SIGKILL)
-                return Completed(None, late.stdout or b"", late.stderr or b"")
-        code = process.returncode
-        return Completed(code if code >= 0 else 128 - code, stdout, stderr)
+                process = subprocess.Popen(
+                    list(argv),
+                    stdin=subprocess.DEVNULL,
+                    stdout=stdout,
+                    stderr=stderr,
+                    env={**os.environ, "LC_ALL": "C"},
+                    start_new_session=True,
+                )
+            except FileNotFoundError:
+                return Completed(127, b"", f"{argv[0]}: not found".encode())
+            except OSError as error:
+                return Completed(126, b"", f"{argv[0]}: {error.strerror}".encode())
+            with process:
+                code: int | None
+                try:
+                    code = process.wait(deadline_s)
+                except subprocess.TimeoutExpired:
+                    code = None
+                finally:
+                    with suppress(ProcessLookupError):
+                        os.killpg(process.pid, signal.SIGKILL)
+            for stream in (stdout, stderr):
+                stream.seek(0)
+            if code is not None and code < 0:
+                code = 128 - code
+            return Completed(code, stdout.read(), stderr.read())
 
     def make_root(self, root: PurePosixPath, owner: str) -> None:
         """Makes `root` and the folder that it is in, mode 0700, or finds them so."""

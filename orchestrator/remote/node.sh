@@ -539,6 +539,14 @@ orch_cwds() {
     return 0
 }
 
+# the same of single processes, exactly
+orch_cwd() {
+    for orch_p; do
+        readlink -n "/proc/$orch_p/cwd"
+        printf '\036'
+    done
+}
+
 # refuses a folder that is there and that is not ours
 orch_ours() {
     ! orch_there "$1" || orch_demand "$1"

@@ -42,7 +42,6 @@ until kill -0 "-$child" 2>/dev/null; do
 done
 start=$(ticks "$child")
 read -r boot </proc/sys/kernel/random/boot_id || boot=unknown
-printf '%s %s %s\n' "$child" "$start" "$boot" >job/pid.tmp && mv job/pid.tmp job/pid
 
 # a group's number is not given again while the group has members, and then only to a process that starts later
 end() {
@@ -52,11 +51,18 @@ end() {
 }
 
 (
-    sleep "$deadline"
+    # its sleep is gone before it is: whoever waits for the one has waited for both
+    trap 'kill -KILL "$!"; wait; exit' TERM
+    sleep "$deadline" &
+    wait "$!"
     end TERM
-    sleep "$grace"
+    sleep "$grace" &
+    wait "$!"
     end KILL
 ) >/dev/null 2>&1 </dev/null &
+
+# known from here on; whoever kills this shell now leaves a watchdog
+printf '%s %s %s\n' "$child" "$start" "$boot" >job/pid.tmp && mv job/pid.tmp job/pid
 
 wait "$child"
 code=$?

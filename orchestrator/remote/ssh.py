@@ -398,14 +398,13 @@ class Ssh:
         """Processes whose working folder is `folder` or lies in it; zombies have none."""
         said = decoded(self._ask(f"look at what runs in {folder}", "orch_cwds", str(folder)))
         real, _, listed = said.partition(SEPARATOR)
-        begins = list(_CWD.finditer(listed))
-        ends = [*(match.start() - 1 for match in begins[1:]), len(listed) - 1]
-        found = []
-        for match, end in zip(begins, ends, strict=True):
-            where = listed[match.end() : end].removesuffix(" (deleted)")  # nowhere, for zombies
-            if PurePosixPath(where).is_relative_to(real):
-                found.append(int(match.group(1)))
-        return tuple(sorted(found))
+        where = _working(listed)
+        # some `ls` put a question mark where a letter is none of theirs
+        unsure = [pid for pid, path in where.items() if "?" in path]
+        if unsure:
+            paths = decoded(self._ask(f"look at what runs in {folder}", "orch_cwd", *map(str, unsure)))
+            where.update(zip(unsure, paths.split(SEPARATOR), strict=False))
+        return tuple(sorted(pid for pid, path in where.items() if _lies_in(path, real)))
 
     # --- tunnels ---
 
@@ -429,3 +428,14 @@ def _words(answer: Answer) -> str:
 def _noted(field: str) -> str | None:
     """A note's text; None if there is none."""
     return field[1:].strip() if field.startswith(("1", "2")) else None
+
+
+def _working(listed: str) -> dict[int, str]:
+    """Process ids and where they work, as `ls` says; nowhere, for zombies. A path may hold newlines."""
+    begins = list(_CWD.finditer(listed))
+    ends = [*(match.start() - 1 for match in begins[1:]), len(listed) - 1]
+    return {int(match[1]): listed[match.end() : end] for match, end in zip(begins, ends, strict=True)}
+
+
+def _lies_in(path: str, folder: str) -> bool:
+    return PurePosixPath(path.removesuffix(" (deleted)")).is_relative_to(folder)
