@@ -1,4 +1,4 @@
-"""`orch init`: a first system, run spec, lane and programme that work as they are."""
+"""`orch init`: a first system, run spec, lane and programme that work as they are; or a lane around a command."""
 
 from __future__ import annotations
 
@@ -11,12 +11,22 @@ from collections.abc import Iterator
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from orchestrator.cli.output import complain, say
 from orchestrator.errors import UsageError
 
+if TYPE_CHECKING:
+    from orchestrator.cli.own_command import OwnCommand
+
 _TARGETS = {"arm64": "aarch64-linux", "aarch64": "aarch64-linux"}
 _IGNORE = ".gitignore"
+_SHARED = (_IGNORE, "orch.toml", "runs/.gitignore")  # of a project, whatever its lanes are
+_NEXT_COMMAND = """
+next, in {folder}:
+  orch plan lanes/{name}.yaml             what will be done, and what it must show
+  edit specs/runs/{name}.yaml             how it refuses, what it needs, what it is held against
+  orch run lanes/{name}.yaml"""
 _NEXT = """
 next, in {folder}:
   orch validate lanes/first.yaml
@@ -26,7 +36,12 @@ next, in {folder}:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the folder."""
+    """Declare the folder and the command."""
+    parser.add_argument(
+        "--command",
+        metavar="CMD",
+        help="write a lane around a program of your own: '... {updates} ... {in} ... {out}'",
+    )
     parser.add_argument("folder", nargs="?", type=Path, default=Path(), metavar="DIR", help="default: here")
 
 
@@ -34,34 +49,61 @@ def run(args: argparse.Namespace) -> int:
     """Write the files, or none if one of them is there already."""
     from orchestrator.spec.schema import MODELS, text
 
+    schemas = {f"specs/schema/{kind}.schema.json": text(kind) for kind in MODELS}
+    if args.command is not None:
+        return _command(args, schemas)
     target = _TARGETS.get(platform.machine(), "x86_64-linux")
     contents = {
         name: source.replace("@TARGET@", target).replace("@OWNER@", _owner())
         for name, source in _starter(files("orchestrator.cli") / "starter")
     }
-    contents |= {f"specs/schema/{kind}.schema.json": text(kind) for kind in MODELS}
+    contents |= schemas
     ignored = os.path.lexists(args.folder / _IGNORE)
     if ignored:  # a repository's own is no obstacle, and stays as it is
         contents.pop(_IGNORE)
-    there = sorted({taken for name in contents if (taken := _taken(args.folder, name))})
+    _write(args.folder, contents)
+    if ignored:
+        complain(f"{args.folder / _IGNORE} is there already: add tracker.sqlite3* to it")
+    say(_NEXT.format(folder=args.folder.resolve()))
+    return 0
+
+
+def _command(args: argparse.Namespace, schemas: dict[str, str]) -> int:
+    """Write a lane around a command; a project that is there already stays as it is."""
+    from orchestrator.cli.own_command import read_command, write_command
+
+    command = read_command(args.command, Path())
+    project = dict(_starter(files("orchestrator.cli") / "starter"))
+    shared = {name: project[name].replace("@OWNER@", _owner()) for name in _SHARED} | schemas
+    shared = {name: source for name, source in shared.items() if not os.path.lexists(args.folder / name)}
+    _write(args.folder, {**write_command(command, args.folder), **shared})
+    for what, path in ((what, path) for what, paths in _found(command) for path in paths):
+        complain(f"{path} is {what}")
+    say(_NEXT_COMMAND.format(folder=args.folder.resolve(), name=command.name))
+    return 0
+
+
+def _found(command: OwnCommand) -> Iterator[tuple[str, tuple[Path, ...]]]:
+    """Give what was taken for what, for a person to correct."""
+    yield "taken for a file of the program: it lies in every work folder", command.files
+    yield "taken for an input: it is read only, and told by {uses.NAME}", tuple(command.uses.values())
+
+
+def _write(folder: Path, contents: dict[str, str]) -> None:
+    """Write all of the files, or none if one of them is there already."""
+    there = sorted({taken for name in contents if (taken := _taken(folder, name))})
     if there:
-        raise UsageError(
-            f"{args.folder}: nothing was written, because this is there already: {', '.join(there)}"
-        )
+        raise UsageError(f"{folder}: nothing was written, because this is there already: {', '.join(there)}")
     try:
         for name, source in contents.items():
-            path = args.folder / name
+            path = folder / name
             path.parent.mkdir(parents=True, exist_ok=True)
             with path.open("x", encoding="utf-8") as file:
                 file.write(source)
     except OSError as error:
         raise UsageError(f"{error.filename}: cannot be written: {error.strerror}") from error
     for name in contents:
-        say(str(args.folder / name))
-    if ignored:
-        complain(f"{args.folder / _IGNORE} is there already: add tracker.sqlite3* to it")
-    say(_NEXT.format(folder=args.folder.resolve()))
-    return 0
+        say(str(folder / name))
 
 
 def _taken(folder: Path, name: str) -> str:

@@ -98,6 +98,8 @@ def _rebuild(bundle: Path) -> _Rebuilt:
     from orchestrator.qualify.view import PROGRAM_FOLDERS, View
 
     view, content = View(bundle), content_of(None)
+    if view.command is not None:
+        raise UsageError(f"{bundle} is a run of a user's own program: nothing was built that could be again")
     recorded = view.events()[0].data["content_sha256"]
     if recorded != content.digest:
         digests = f"(got {content.digest} at {content.root}, expected {recorded})"
