@@ -1,4 +1,4 @@
-"""`orch init`: a first system, run spec, lane and programme that work as they are; or a lane around a command."""
+"""`orch init`: a first system, run spec, lane and programme that work, or a lane for a command."""
 
 from __future__ import annotations
 

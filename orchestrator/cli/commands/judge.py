@@ -10,7 +10,7 @@ from orchestrator.cli.arguments import add_bundle, add_json, content_of
 from orchestrator.cli.output import complain, counted, paint, plain, print_json, say
 from orchestrator.cli.project import find_bundle, require_sealed
 from orchestrator.cli.report import EXIT_OF, failed_checks, grade_line, step_json, steps_table
-from orchestrator.errors import OrchError, UndecidedError
+from orchestrator.errors import OrchError, UndecidedError, UsageError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -1,4 +1,4 @@
-"""`orch init --command`: a lane around what a person types, valid as it is, and nothing is guessed silently."""
+"""`orch init --command`: a lane around what a person types, valid as it is, and no guess is silent."""
 
 from __future__ import annotations
 
