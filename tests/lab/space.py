@@ -95,7 +95,8 @@ def space(commands: Sequence[Sequence[str]] = (), *, network: bool = False) -> I
         stderr=subprocess.PIPE,
         text=True,
         cwd="/",
-        env={"PATH": SYSTEM_PATH, "LC_ALL": "C"},
+        # as providers do: a pod's variables go to its first process, and no login sees them
+        env={"PATH": SYSTEM_PATH, "LC_ALL": "C", "POD_ID": "of the first  process"},
         start_new_session=True,
     )
     assert holder.stdout is not None
