@@ -1,4 +1,4 @@
-"""What only a node over SSH shows: lost shells and controllers, missing tools, full disks, what it inherits."""
+"""What only a node over SSH shows: lost shells and controllers, missing tools, full disks, inheritance."""
 
 from __future__ import annotations
 
