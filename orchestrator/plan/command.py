@@ -73,6 +73,7 @@ class CommandPlan:
                 label: {"exit": looks.exit, "stderr": looks.stderr}
                 for label, looks in program.refuses.items()
             },
+            "other": None if program.other is None else list(program.other),
             "reference": reference,
         }
 

@@ -24,7 +24,6 @@ from orchestrator.spec.units import Milliseconds, complain, describe
 COMMAND = "command"
 PLACEHOLDERS = ("updates", "in", "out", "progress", "role", "deadline_ms", "device", "setup", "work")
 PLACEHOLDER = re.compile(r"\{([a-z][a-z0-9_]*(?:\.[a-z][a-z0-9_-]*)?)\}", re.ASCII)
-REFUSALS = ("checkpoint-chunk", "checkpoint-coverage", "data-chunk")
 RESERVED = ("checkpoint", "job", "progress", "restore", "uses")  # names in a work folder that are taken
 NONZERO = "nonzero"
 SETUP_DEADLINE_MS = 600_000
@@ -70,6 +69,7 @@ Exit = Annotated[
     WithJsonSchema({"anyOf": [{"const": NONZERO}, {"type": "integer", "minimum": 1, "maximum": _MAX_EXIT}]}),
 ]
 Pattern = Annotated[str, BeforeValidator(_pattern)]
+RefusalName = Literal["checkpoint-chunk", "checkpoint-coverage", "checkpoint-system", "data-chunk"]
 Fraction = Annotated[float, Field(ge=0, lt=1)]
 
 
@@ -141,8 +141,11 @@ class ProgramModel(FileModel):
     checkpoint: Literal["tensors", "files"] = Field(
         description="tensors (safetensors, compared word by word) or files (compared byte by byte)"
     )
-    refuses: Mapping[Literal["checkpoint-chunk", "checkpoint-coverage", "data-chunk"], RefusalModel] = Field(
+    refuses: Mapping[RefusalName, RefusalModel] = Field(
         default={}, description="how its refusals look, by our label"
+    )
+    other: Arguments | None = Field(
+        default=None, description="another program with the same files, whose checkpoints this one refuses"
     )
     reference: ReferenceModel | None = Field(default=None, description="what its results are held against")
 
@@ -213,6 +216,7 @@ class ProgramSpec:
     setup_deadline_ms: int
     checkpoint: Literal["tensors", "files"]
     refuses: Mapping[str, Looks]
+    other: tuple[str, ...] | None
     reference: ReferenceSpec | None
 
 
@@ -254,6 +258,11 @@ def meaning(document: Document) -> tuple[Refusal, ...]:
     found.extend(_base_names(document, ("program", "files")))
     found.extend(_base_names(document, ("program", "reference", "files")))
     found.extend(_variables(document))
+    refuses = document.get("program", "refuses")
+    if isinstance(refuses, dict) and "checkpoint-system" in refuses and not document.get("program", "other"):
+        message = "nothing makes a checkpoint to refuse (got checkpoint-system, expected `other:` beside it)"
+        key = ("program", "refuses", "checkpoint-system")
+        found.append(document.at(Label.FIELD_MISSING, message, key, on_key=True))
     return tuple(found)
 
 
@@ -274,6 +283,7 @@ def _placeholders(document: Document) -> Iterator[Refusal]:
     in_setup = [name for name in known if name in ("setup", "work", "device")]
     for key, allowed in (
         (("program", "argv"), known),
+        (("program", "other"), known),
         (("program", "reference", "argv"), known),
         *((("program", "setup", index), in_setup) for index in _indices(document, "program", "setup")),
     ):
@@ -344,6 +354,7 @@ def build(
             setup=said.setup,
             setup_deadline_ms=said.setup_deadline,
             checkpoint=said.checkpoint,
+            other=said.other,
             refuses={label: Looks(_code(how.exit), how.stderr) for label, how in said.refuses.items()},
             reference=None
             if reference is None

@@ -16,8 +16,8 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
 SEED, STEP = 20261129, 0xDA3E39CB94B95BDB  # where the generator begins, and its increment (odd)
-BATCH, RATE, KEEP = 32, 0.05, 0.9
-HELD = {"w", "v", "order", "position", "generator", "update"}
+BATCH, KEEP = 32, 0.9
+HELD = {"w", "v", "order", "position", "generator", "update", "rate"}
 REFUSED = 3
 
 
@@ -36,7 +36,7 @@ def read_rows(path, declared):
     return np.loadtxt(data.decode().splitlines()[1:], delimiter=",")
 
 
-def fresh(rows):
+def fresh(rows, rate):
     """Begin: no weight, no momentum, no row seen."""
     generator = np.random.PCG64()
     generator.state = generator_state(SEED, STEP)
@@ -47,6 +47,7 @@ def fresh(rows):
         "order": shuffled(generator, len(rows)),
         "position": np.zeros(1, np.int64),
         "update": np.zeros(1, np.int64),
+        "rate": np.array([rate]),
     }
     return state, generator
 
@@ -73,7 +74,7 @@ def update(rows, state, generator):
     x, y = batch[:, :-1], batch[:, -1]
     error = x @ state["w"] - y
     state["v"] = KEEP * state["v"] + x.T @ error / len(batch)
-    state["w"] = state["w"] - RATE * state["v"]
+    state["w"] = state["w"] - state["rate"] * state["v"]
     state["position"] += len(batch)
     state["update"] += 1
     if state["position"][0] == len(rows):
@@ -104,7 +105,7 @@ def publish(path, state, generator):
     os.replace(f"{path}.part", path)
 
 
-def restore(path):
+def restore(path, rate):
     """Read a checkpoint that was published, to the last bit, or refuse it."""
     if not os.path.exists(path):
         refuse(f"checkpoint {path} is not there")
@@ -116,6 +117,8 @@ def restore(path):
         refuse(f"checkpoint {path} is damaged: {error}")
     if set(state) != HELD or digest(state) != declared:
         refuse(f"checkpoint {path} is damaged: it is not what was published")
+    if state["rate"][0] != rate:
+        refuse(f"checkpoint {path} is of another fit, with rate {state['rate'][0]}")
     high, low, step_high, step_low = (int(word) for word in state.pop("generator"))
     generator = np.random.PCG64()
     generator.state = generator_state(high << 64 | low, step_high << 64 | step_low)
@@ -127,13 +130,14 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", required=True)
     parser.add_argument("--sha256", default="")
+    parser.add_argument("--rate", type=float, default=0.05)
     parser.add_argument("--updates", type=int, required=True)
     parser.add_argument("--in", dest="resume", default="")
     parser.add_argument("--out", required=True)
     parser.add_argument("--progress", default=os.devnull)
     args = parser.parse_args()
     rows = read_rows(args.data, args.sha256)
-    state, generator = restore(args.resume) if args.resume else fresh(rows)
+    state, generator = restore(args.resume, args.rate) if args.resume else fresh(rows, args.rate)
     with open(args.progress, "a", buffering=1) as progress:
         while state["update"][0] < args.updates:
             loss = update(rows, state, generator)

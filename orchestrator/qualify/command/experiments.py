@@ -14,12 +14,13 @@ from orchestrator.qualify.checks import Check
 from orchestrator.qualify.command import checks, state
 from orchestrator.qualify.command.search import Search, at
 from orchestrator.qualify.command.start import REFERENCE, setup_program
-from orchestrator.qualify.command.tamper import changed_byte, controls, cut_blocks
+from orchestrator.qualify.command.tamper import RESUMED, changed_byte, controls, cut_blocks
 from orchestrator.qualify.compose import Wanted
+from orchestrator.qualify.launch import OTHER
 from orchestrator.qualify.view import Launched, View
 from orchestrator.spec.program import Looks
 
-BASE, CUT = "base", "cut"
+BASE, CUT, FOREIGN = "base", "cut", "foreign"
 RUNS, PARTS = ("run-1", "run-2"), ("part-1", "part-2")
 FRESH, CORRUPTED = "fresh", "corrupted"
 
@@ -80,8 +81,20 @@ def refusals(view: View, plan: CommandPlan, folder: str) -> Iterator[Experiment]
         return
     for control in controls(view, plan, restore, folder):
         yield _refused(control.wanted, control.looks)
+    yield from _foreign(view, plan, folder)
     wanted = Wanted(CUT, 1, 1, file_blocks=cut_blocks(view, restore))
     yield Experiment(wanted, lambda cut: (*checks.asked(cut, wanted), *checks.absent_or_whole(cut, base)))
+
+
+def _foreign(view: View, plan: CommandPlan, folder: str) -> Iterator[Experiment]:
+    """A checkpoint of another program of the user's, sound in itself; then this one, given it."""
+    if plan.program.other is None:
+        return
+    yield _training(Wanted(FOREIGN, 1, 1, programs=dict.fromkeys(view.roles, OTHER)))
+    restore = state.restored(view, f"{folder}/{FOREIGN}")
+    if restore and succeeded(at(view, folder, FOREIGN)):
+        looks = plan.program.refuses.get("checkpoint-system", Looks())
+        yield _refused(Wanted("foreign-checkpoint", *RESUMED, restore=restore), looks)
 
 
 def _refused(wanted: Wanted, looks: Looks) -> Experiment:

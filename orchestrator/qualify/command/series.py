@@ -46,7 +46,7 @@ SERIES = {
         "makes one update; alters its checkpoint and the inputs, one at a time; cuts it off while it writes",
         (
             "a changed byte, a truncated and a missing file of the checkpoint: refused as declared",
-            "a changed input: refused as declared, if `refuses:` has data-chunk",
+            "a changed input, another program's checkpoint: refused as declared, if they are declared",
             "no file can be written whole: the published name holds nothing, or everything",
         ),
         experiments.refusals,

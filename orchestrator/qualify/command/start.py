@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from orchestrator.plan.command import CommandPlan
 from orchestrator.qualify.command.invocation import IN, NO_LIMIT, OUT, PROGRESS, SETUP, WORK, Invocation
-from orchestrator.qualify.launch import OWN, PlacedFile, Start
+from orchestrator.qualify.launch import OTHER, OWN, PlacedFile, Start
 from orchestrator.spec.program import PLACEHOLDER, SourceFile
 
 if TYPE_CHECKING:
@@ -81,6 +81,8 @@ def _program(plan: CommandPlan, which: str) -> tuple[tuple[str, ...], tuple[Sour
         return program.argv, program.files
     if which == REFERENCE and program.reference is not None:
         return program.reference.argv, program.reference.files
+    if which == OTHER and program.other is not None:
+        return program.other, program.files
     return program.setup[int(which.removeprefix(_SETUP)) - 1], program.files
 
 

@@ -126,7 +126,7 @@ FORGERIES: dict[str, Callable[[Path], None]] = {
         b, "steps/uninterrupted/1/reference/trainer/checkpoint/state", b'"w"', b'"v"'
     ),
     "another input": lambda b: replace(b, "steps/uninterrupted/1/run-1/launch.json", b"data", b"else"),
-    "another script": lambda b: replace(b, f"specs/{SCRIPT}", b"0.05, 0.9", b"0.05, 0.8"),
+    "another script": lambda b: replace(b, f"specs/{SCRIPT}", b"KEEP = 32, 0.9", b"KEEP = 32, 0.8"),
     "no second run": lambda b: shutil.rmtree(b / "steps/uninterrupted/1/run-2"),
     "no cut": lambda b: shutil.rmtree(b / "steps/refusals/1/cut"),
 }
