@@ -201,8 +201,18 @@ class Stream:
         """All events, in order."""
         return tuple(self._events)
 
-    def append(self, type: str, subject: str, data: Mapping[str, Any]) -> Event:  # noqa: A002 - the CloudEvents name
+    def append(
+        self,
+        type: str,  # noqa: A002 - the CloudEvents name
+        subject: str,
+        data: Mapping[str, Any],
+        *,
+        durable: bool = True,
+    ) -> Event:
         """Write one event and give it back as a reader will see it.
+
+        One that need not be `durable` is on the disk with the next one that is: every line follows the one
+        before.
 
         An exception, whichever and wherever, leaves the stream as it was.
 
@@ -221,7 +231,7 @@ class Stream:
             try:
                 if os.write(self._descriptor, line + b"\n") != len(line) + 1:
                     raise OSError("short write: no room for the event")  # noqa: TRY301 - undone below
-                if self._fsync:
+                if self._fsync and durable:
                     os.fsync(self._descriptor)
                 self._events.append(event)
                 self._tail = Tail(tail.size + len(line) + 1, sha256_bytes(line), number, type == SEALED)

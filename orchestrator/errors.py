@@ -71,7 +71,10 @@ class Label(StrEnum):
     SETUP_FAILED = "setup-failed"
     COMPILER = "compiler"
     ELF = "elf"
+    TARGET_ARCH = "target-arch"
+    POD_CHANGED = "pod-changed"
     LIMIT_DURATION = "limit-duration"
+    LIMIT_SPEND = "limit-spend"
     # said by role programs on their standard error, and by the judge where it repeats their check
     BINDING = "binding"
     PORT_IN_USE = "port-in-use"

@@ -14,11 +14,13 @@ from orchestrator.errors import OrchError, RefusedError, UndecidedError
 from orchestrator.qualify.checks import Verdict
 from orchestrator.qualify.judge import judge_step
 from orchestrator.qualify.launcher import Launcher
-from orchestrator.qualify.session import Attempt, AttemptLostError, Session, StopLaneError
+from orchestrator.qualify.limits import StopLaneError
+from orchestrator.qualify.session import Attempt, AttemptLostError, Session
 from orchestrator.qualify.steps import ALL, Step, not_applicable, record
-from orchestrator.remote.base import RemoteError
+from orchestrator.remote.base import NodeLostError, RemoteError
 
 MAX_ATTEMPTS = 3
+LINEAGE = ("uninterrupted", "split")  # steps whose checkpoints others may go on from
 
 
 def run_steps(session: Session) -> str:
@@ -40,7 +42,6 @@ def run_steps(session: Session) -> str:
             _failed(session, step, _Failure(str(stop), final=True))
             session.emit("lane.stopped", session.view.lane.name, {"reason": str(stop)})
             session.observer.note(str(stop))
-            session.limits.deadline = None
         outcome = judge_step(session.view, step)
         if not any(event.type == "orch.step.judged" for event in _about(session, step)):
             session.emit("step.judged", step.NAME, {"step": step.NAME, "verdict": str(outcome.verdict)})
@@ -69,19 +70,20 @@ def _attempt(session: Session, step: Step, attempt: Attempt) -> str:
             session.limits.check()
         step.act(launcher)
     except AttemptLostError as lost:
-        _abandon(launcher, str(lost))
+        launcher.abandon(str(lost))
         _failed(session, step, _Failure(str(lost), counts=lost.counts))
     except StopLaneError as stop:
-        _abandon(launcher, str(stop))
+        session.limits.part()
+        launcher.abandon(str(stop))
         raise
     except RemoteError as error:
-        _abandon(launcher, str(error))
+        launcher.abandon(str(error))
         _failed(session, step, _Failure(str(error), counts=False))
-        way_out = f"`orch run --resume {session.bundle}` goes on when that is mended"
-        raise UndecidedError(f"{error}; {way_out}") from error
+        raise UndecidedError(f"{error}; {_way_out(session, error)}") from error
     except OrchError as error:
-        _abandon(launcher, str(error))
+        launcher.abandon(str(error))
         if session.limits.stop_requested:  # what complains while a lane is being stopped was stopped
+            session.limits.part()
             raise StopLaneError(session.limits.stop_requested) from error
         # what is refused is a failure of the step; what cannot be said leaves it undecided
         verdict = Verdict.FAIL if isinstance(error, RefusedError) else Verdict.UNKNOWN
@@ -90,7 +92,7 @@ def _attempt(session: Session, step: Step, attempt: Attempt) -> str:
         raise  # the bundle itself cannot be written: nothing can be journalled, and roles have deadlines
     except Exception as error:  # noqa: BLE001  # a step that crashed is unknown, and what it left is kept
         reason = f"crashed: {type(error).__name__}: {error}"
-        _abandon(launcher, reason)
+        launcher.abandon(reason)
         log = attempt.folder / "crash.txt"
         write_whole(log, session.secrets.redact(traceback.format_exc().encode()))
         _failed(session, step, _Failure(reason, final=True))
@@ -100,12 +102,14 @@ def _attempt(session: Session, step: Step, attempt: Attempt) -> str:
     return ""
 
 
-def _abandon(launcher: Launcher, reason: str) -> None:
-    """Ends what the attempt left running; a node that refuses even that has its roles' own deadlines."""
-    try:
-        launcher.abandon(reason)
-    except RemoteError as error:
-        launcher.session.observer.note(str(error))
+def _way_out(session: Session, error: RemoteError) -> str:
+    """How a lane goes on that a node stopped: there again, or elsewhere from what was collected."""
+    resume = f"`orch run --resume {session.bundle}` goes on when that is mended"
+    found = session.view.collected(*LINEAGE) if isinstance(error, NodeLostError) else {}
+    if not found:
+        return resume
+    elsewhere = f"`orch run LANE --pods NEW --from {session.bundle}:checkpoint@{max(found)}`"
+    return f"{resume}; {elsewhere} goes on from there on other pods"
 
 
 def _begin_attempt(session: Session, step: Step) -> int | None:

@@ -51,7 +51,13 @@ class Opened:
         os.close(self.lock)
 
 
-def create(folder: Path, lane: LaneSpec, plan: Plan | CommandPlan, first: dict[str, object]) -> Opened:
+def create(
+    folder: Path,
+    lane: LaneSpec,
+    plan: Plan | CommandPlan,
+    first: Mapping[str, object],
+    beside: Mapping[str, bytes] | None = None,
+) -> Opened:
     """Makes a bundle for a new run of a lane.
 
     Args:
@@ -59,6 +65,7 @@ def create(folder: Path, lane: LaneSpec, plan: Plan | CommandPlan, first: dict[s
         lane: what was declared.
         plan: its plan.
         first: data of the first event.
+        beside: files that it begins with besides those: name in the bundle -> bytes.
 
     Raises:
         RefusedError: the folder cannot be written, or a copy of what was read would not stand by itself.
@@ -73,6 +80,9 @@ def create(folder: Path, lane: LaneSpec, plan: Plan | CommandPlan, first: dict[s
         hidden.mkdir(mode=0o700)  # a launch's secret is in it while its roles run
         _copy_specs(lane, plan, hidden)
         write_whole(hidden / "plan.json", dumps(plan.file_json()))
+        for name, data in (beside or {}).items():
+            (hidden / name).parent.mkdir(parents=True, exist_ok=True)
+            write_whole(hidden / name, data)
         with Stream.create(hidden / STREAM, run_id) as stream:
             stream.append(BEGUN, lane.name, {"lane": lane.name, **first})
         hidden.rename(target)

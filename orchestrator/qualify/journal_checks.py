@@ -15,7 +15,7 @@ from orchestrator.qualify.checks import Check, equal
 from orchestrator.qualify.view import Launched, View
 
 STREAM = "stream.jsonl"
-CLOCK_S = 2.0  # a role's wall clock against the controller's, which may be stepped meanwhile
+CLOCK_S = 2.0  # a wall clock may be set a little meanwhile, and drift
 
 
 def journal(view: View, step: str) -> Check:
@@ -125,13 +125,16 @@ def _launch(launched: Launched, about: list[Event]) -> Iterator[str]:
 def _times(launched: Launched, begin: float, end: float) -> Iterator[str]:
     if launched.view.command is not None:
         return
+    nodes = (launched.view.json("binding.json") or {}).get("nodes", {})
     for role, record in launched.roles.items():
+        clock = nodes[launched.view.wiring.placement[role]]
+        error = clock["clock_error_ns"] / 1e9
         for name in record.checkpoint:
             if not name.endswith(".manifest.json"):
                 continue
             manifest = launched.view.json(launched.file(role, f"checkpoint/{name}"))
-            captured = manifest["capture"]["time_ms"] / 1000
-            if not begin <= captured <= end:
+            captured = manifest["capture"]["time_ms"] / 1000 - clock["clock_offset_ns"] / 1e9
+            if not begin - error <= captured <= end + error:
                 yield f"{launched.launch.name}: {name} was captured {captured - begin:.0f} s after it began"
 
 

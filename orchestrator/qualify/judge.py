@@ -161,7 +161,7 @@ def grade_of(view: View) -> str:
     if binding is None or nodes is None:
         ran = any(event.type == "orch.launch.started" for event in view.events())
         return EMULATED if ran else HOST
-    return EMULATED if preflight.emulated(view, nodes, view.wiring.placement) else HOST
+    return EMULATED if preflight.emulated(view, nodes) else HOST
 
 
 def qualification(view: View, steps: tuple[StepOutcome, ...]) -> dict[str, Any]:

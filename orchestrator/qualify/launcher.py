@@ -1,37 +1,42 @@
 """Starts a launch on its nodes, waits, re-attaches after a lost controller, collects.
 
-Knows jobs and the journal; must not know what a launch is for. Every call may be repeated: what the journal
-says was done is not done again.
+Knows the journal; must not know what a launch is for. Every call may be repeated: what the journal says was
+done is not done again.
 """
 
 from __future__ import annotations
 
 import secrets
-import signal
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from pathlib import Path, PurePosixPath
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
 
-from evidence.digest import sha256_bytes
 from evidence.files import write_many
-from orchestrator.build.bind import bind
+from orchestrator.build.binding import Binding
 from orchestrator.errors import Label
-from orchestrator.oracle.reference import from_bits
-from orchestrator.qualify.command import node as node_side
-from orchestrator.qualify.command.digests import files_digest, listing_digest
-from orchestrator.qualify.command.invocation import Invocation
 from orchestrator.qualify.compose import Wanted, compose
-from orchestrator.qualify.launch import FROM_PLAN, Launch, RoleRecord, Start, parse_progress, read_role
+from orchestrator.qualify.jobs import LOOK_S, Jobs
+from orchestrator.qualify.launch import Launch, RoleRecord, read_role
 from orchestrator.qualify.session import Attempt, AttemptLostError, Session
-from orchestrator.remote.base import Job, JobState, RemoteError
+from orchestrator.remote.base import JobState
 
-POLL_S = 0.004
-TAIL_BYTES = 512
 SECRET_BYTES = 16
 REPORT_S = 0.1  # a person cannot read faster
-STOP_GRACE_S = 1.0
+FAR_LOOK_S = 0.2  # between looks at nodes over a network, once a launch has lasted
 MARGIN_S = 2.0  # beyond what deadlines allow, for a node that is slow to say so
+TUNNELS_LOST = 3  # a tunnel may die so often before its death counts as a try of the step
+
+
+@dataclass
+class _Watch:
+    """What was seen of a running launch, so that it is told and done once."""
+
+    began: float = field(default_factory=time.monotonic)
+    seen: set[str] = field(default_factory=set)
+    published: set[int] = field(default_factory=set)
+    is_idle_told: bool = False
 
 
 @dataclass(frozen=True)
@@ -46,6 +51,11 @@ class Launcher:
         """The attempt's folder as the bundle's manifest names it."""
         return self.session.relative(self.attempt.folder)
 
+    @cached_property
+    def jobs(self) -> Jobs:
+        """Its roles on their nodes."""
+        return Jobs(self.session, self.attempt)
+
     def run(self, wanted: Wanted, *, port_is_taken: bool = False) -> dict[str, RoleRecord]:
         """Starts a launch, or finds the one that an earlier controller started, and waits for its end.
 
@@ -57,6 +67,7 @@ class Launcher:
         Raises:
             AttemptLostError: it was begun before and its roles cannot be found again, or its port was taken.
             StopLaneError: a limit or a person ended the lane; its roles are stopped and collected.
+            RemoteError: a node refuses, or is lost.
         """
         begun = self.begin(wanted)
         records = self.finish(begun)
@@ -76,72 +87,102 @@ class Launcher:
             if not self._journalled("launch.finished", wanted.name):
                 self._reattach(found)
             return found
+        view = self.session.view
         self._keep({self.session.bundle / name: data for name, data in wanted.placed.items()})
-        endpoints = self.session.view.wiring.endpoints(self._ports(wanted))
-        secret = secrets.token_hex(SECRET_BYTES)
-        asked = compose(self.session.view, wanted, endpoints=endpoints, secret=secret)
-        launch = replace(asked, starts=tuple(self._place(asked.name, start) for start in asked.starts))
+        endpoints = view.wiring.endpoints(self._ports(wanted))
+        asked = compose(view, wanted, endpoints=endpoints, secret=secrets.token_hex(SECRET_BYTES))
+        launch = self.jobs.place(asked)
         launch.write(folder)
-        jobs = {start.role: str(self._job(launch.name, start).folder) for start in launch.starts}
+        jobs = {start.role: str(self.jobs.of(launch.name, start).folder) for start in launch.starts}
         self.session.emit("launch.started", self.attempt.step, self._about(launch.name, jobs=jobs))
-        for start in launch.starts:
-            self.session.node(start.role).start(self._job(launch.name, start))
+        self.jobs.each(launch, lambda node, job: node.start(job))
         return launch
 
     def _ports(self, wanted: Wanted) -> dict[str, int]:
-        """Node -> the port that its roles are bound to."""
-        view = self.session.view
-        if wanted.port is not None:
-            port = wanted.port
-        else:
-            port = self.session.free_port(view.roles[0]) if len(view.roles) > 1 else 0
-        return {view.wiring.root_node: port}
+        """Node -> the port that its roles are bound to; tunnels to the root's are opened by the way."""
+        session, wiring = self.session, self.session.view.wiring
+        roles = session.view.roles
+        port = wanted.port
+        if port is None:
+            port = session.free_port(roles[0]) if len(roles) > 1 else 0
+        ports = {wiring.root_node: port}
+        ends = self._forwarded(roles if wanted.roles is None else wanted.roles)
+        if ends:
+            to = (wiring.root_node, port)
+            ports |= session.wires.lay(self._key(wanted.name), session.crew, session.nodes, ends, to)
+        return ports
+
+    def _forwarded(self, roles: tuple[str, ...]) -> tuple[str, ...]:
+        """Nodes of these roles that need a tunnel to the root's."""
+        wiring = self.session.view.wiring
+        used = {wiring.placement[role] for role in roles}
+        return tuple(node for node in wiring.forwarded if node in used)
+
+    def _key(self, launch: str) -> str:
+        return f"{self.folder}/{launch}"
 
     def finish(self, launch: Launch) -> dict[str, RoleRecord]:
         """Waits until every role has ended, collects what they left, and journals it."""
         folder = self.attempt.folder / launch.name
-        if self._journalled("launch.finished", launch.name):
-            return {start.role: read_role(folder / start.role, start.role) for start in launch.starts}
-        states = self._wait(launch)
-        records = self._close(launch, states)
-        lost = [role for role, state in states.items() if state.status != "exited"]
+        if not self._journalled("launch.finished", launch.name):
+            states = self._wait(launch)
+            for node, why in self.session.wires.lost(self._key(launch.name)).items():
+                self._tunnel_lost(launch, node, why)
+            self._keep(self.jobs.collect(launch, states))
+            if versions := self.jobs.progress(launch):
+                self._advanced(launch, versions)
+            self._finished(launch, states)
+            self.session.wires.take_up(self._key(launch.name))
+        records = {start.role: read_role(folder / start.role, start.role) for start in launch.starts}
+        lost = [role for role, record in records.items() if record.exit is None]
         if lost:
             raise AttemptLostError(f"no exit code came back from {', '.join(lost)}")
+        if any(record.exit for record in records.values()):
+            self._blame_tunnels(launch)
         return records
 
+    def _blame_tunnels(self, launch: Launch) -> None:
+        """A role that ended badly while its tunnel died says nothing of the program: the attempt is lost."""
+        events = [event for event in self.session.stream.events if event.type == "orch.tunnel.lost"]
+        ours = [event for event in events if self._about(launch.name).items() <= event.data.items()]
+        if ours:
+            before = sum(event.data["step"] == self.attempt.step for event in events)
+            why = "; ".join(f"{event.data['node']}: {event.data['reason']}" for event in ours)
+            raise AttemptLostError(f"a tunnel was lost: {why}", counts=before > TUNNELS_LOST)
+
+    def _tunnel_lost(self, launch: Launch, node: str, why: str) -> None:
+        about = self._about(launch.name, node=node, reason=why)
+        self.session.emit("tunnel.lost", self.attempt.step, about)
+
     def abandon(self, reason: str) -> None:
-        """Ends and collects every launch that was begun and not collected: nothing goes on alone."""
+        """Ends and collects every launch that was begun and not collected: nothing goes on alone.
+
+        A node that does not answer leaves its roles to their own deadlines; which one is journalled.
+        """
         for event in self.session.stream.events:
             name = str(event.data.get("launch"))
             is_ours = event.type == "orch.launch.started" and self._about(name).items() <= event.data.items()
             if is_ours and not self.ended(name):
                 launch = Launch.read(self.attempt.folder / name)
-                for start in launch.starts:
-                    self.session.node(start.role).prevent(self._job(name, start))
-                self.stop(launch)
-                self._close(launch, self._inspect(launch), reason)
+                left, missing = self.jobs.settle(launch)
+                self._keep(left.files)
+                self._finished(launch, left.states, reason, missing)
+        self.session.wires.take_up_all()
 
     def stop(self, launch: Launch) -> None:
         """Ends our own roles: TERM, a grace, KILL."""
-        for number in (signal.SIGTERM, signal.SIGKILL):
-            for start in launch.starts:
-                self.session.node(start.role).signal(self._job(launch.name, start), number)
-            deadline = time.monotonic() + STOP_GRACE_S
-            while time.monotonic() < deadline:
-                if all(state.status != "running" for state in self._inspect(launch).values()):
-                    return
-                time.sleep(POLL_S)
+        self.jobs.stop(launch)
 
     def listening(self, launch: Launch, role: str) -> bool:
         """Waits until a role has bound its port; False if it ended first, is gone, or never gets so far."""
-        start = next(start for start in launch.starts if start.role == role)
-        node, job = self.session.node(role), self._job(launch.name, start)
         given_up = self._given_up(launch)
-        while node.inspect(job).status == "running" and time.monotonic() < given_up:
+        while time.monotonic() < given_up:
             self.session.limits.check()
-            if node.get(job.folder / "listening") is not None:
-                return node.inspect(job).status == "running"
-            time.sleep(POLL_S)
+            marks = self.jobs.each(launch, lambda node, job: node.get(job.folder / "listening"))
+            running = self.jobs.inspect(launch)[role].status == "running"
+            if not running or marks[role] is not None:
+                return running
+            time.sleep(LOOK_S)
         return False
 
     def ended(self, launch: str) -> bool:
@@ -150,7 +191,7 @@ class Launcher:
 
     def running(self, launch: Launch) -> bool:
         """Whether every role of the launch still runs."""
-        return all(state.status == "running" for state in self._inspect(launch).values())
+        return all(state.status == "running" for state in self.jobs.inspect(launch).values())
 
     def _journalled(self, kind: str, launch: str, **more: object) -> bool:
         wanted = self._about(launch, **more)
@@ -162,58 +203,17 @@ class Launcher:
     def _about(self, launch: str, **more: object) -> dict[str, object]:
         return {"step": self.attempt.step, "attempt": self.attempt.number, "launch": launch, **more}
 
-    def _job(self, launch: str, start: Start) -> Job:
-        root = self.session.roots[self.session.placement[start.role]]
-        folder = root / start.role / f"{self.attempt.step}-{self.attempt.number}-{launch}"
-        if isinstance(start.binding, Invocation):
-            return node_side.job(start, folder, root)
-        emulator = self.session.emulators.get(start.role)
-        program = str(folder / "role")
-        binding = start.binding
-        return Job(
-            folder=folder,
-            argv=(*([emulator] if emulator else []), program, str(folder)),
-            deadline_s=(binding.connect_ms + binding.run_ms) // 1000 + 5,
-        )
-
-    def _place(self, launch: str, start: Start) -> Start:
-        """Puts executable and files into the work folder; the digests are of what lies on the node."""
-        node = self.session.node(start.role)
-        folder = self._job(launch, start).folder
-        is_command = isinstance(start.binding, Invocation)
-        found = {}
-        for file in start.files:
-            data = self._file_bytes(start.role, file.source)
-            found[file.name] = node.put(data, folder / file.name, executable=is_command)
-            if found[file.name] != file.sha256:
-                raise RemoteError(
-                    f"{node.name}: {folder / file.name} is not what was sent (expected {file.sha256})"
-                )
-        if is_command:
-            sent, there = files_digest(start.files), listing_digest(found)
-        else:
-            executable = bind(self.session.programs[start.role, start.program], start.bound)
-            sent, there = sha256_bytes(executable), node.put(executable, folder / "role", executable=True)
-        return replace(start, node=node.name, executable_sha256=sent, node_sha256=there)
-
-    def _file_bytes(self, role: str, source: str) -> bytes:
-        """Bytes of a placed file: the plan's own sample words, or a file of the bundle."""
-        view = self.session.view
-        return view.samples(role) if source == FROM_PLAN else (view.bytes(source) or b"")
-
-    def _inspect(self, launch: Launch) -> dict[str, JobState]:
-        return {
-            start.role: self.session.node(start.role).inspect(self._job(launch.name, start))
-            for start in launch.starts
-        }
-
     def _reattach(self, launch: Launch) -> None:
-        states = self._inspect(launch)
+        states = self.jobs.inspect(launch)
         gone = [role for role, state in states.items() if state.status in ("absent", "lost")]
         if gone:
             verb = "is" if len(gone) == 1 else "are"
             reason = f"the controller was gone, and so {verb} {', '.join(gone)}"
             raise AttemptLostError(reason, counts=False)
+        for node in self._forwarded(tuple(states)):
+            self._tunnel_lost(launch, node, "the controller that carried it was gone")
+            if any(state.status == "running" for state in states.values()):
+                raise AttemptLostError("the controller was gone, and its tunnels with it", counts=False)
         pids = {role: str(state.pid) for role, state in states.items()}
         self.session.emit("launch.reattached", self.attempt.step, self._about(launch.name, pids=pids))
 
@@ -222,7 +222,7 @@ class Launcher:
 
         The runner on the node ends a role at its deadline; this is for a runner that cannot.
         """
-        longest = max(self._job(launch.name, start).deadline_s for start in launch.starts)
+        longest = max(self.jobs.of(launch.name, start).deadline_s for start in launch.starts)
         return time.monotonic() + longest + _patience_s(launch)
 
     def _wait(self, launch: Launch) -> dict[str, JobState]:
@@ -230,15 +230,14 @@ class Launcher:
 
         A launch that was begun has started every role: one that is absent by now has lost its folder.
         """
-        seen: set[str] = set()
-        published: set[int] = set()
+        watch = _Watch()
         first_end: float | None = None
         patience = _patience_s(launch)
-        last_report = 0.0
+        last_report = watch.began
         given_up = self._given_up(launch)
         while True:
-            states = self._inspect(launch)
-            self._journal_pids(launch, states, seen)
+            states = self.jobs.inspect(launch)
+            self._journal_pids(launch, states, watch)
             ended = [state for state in states.values() if state.status != "running"]
             if len(ended) == len(states) or time.monotonic() > given_up:
                 return states
@@ -248,16 +247,22 @@ class Launcher:
                 self.stop(launch)
                 first_end = None
             self.session.limits.check()
+            self.session.beat()
             if time.monotonic() - last_report > REPORT_S:
                 last_report = time.monotonic()
-                self._report(launch, published)
-            time.sleep(POLL_S)
+                self._report(launch, watch)
+            self._rest(time.monotonic() - watch.began)
 
-    def _journal_pids(self, launch: Launch, states: Mapping[str, JobState], seen: set[str]) -> None:
+    def _rest(self, lasted_s: float) -> None:
+        """Between two looks: shortly on this machine; on others the longer the longer a launch lasts."""
+        is_far = self.session.view.pods is not None
+        time.sleep(min(FAR_LOOK_S, max(LOOK_S, lasted_s / 20)) if is_far else LOOK_S)
+
+    def _journal_pids(self, launch: Launch, states: Mapping[str, JobState], watch: _Watch) -> None:
         for role, state in states.items():
-            if state.pid is None or role in seen:
+            if state.pid is None or role in watch.seen:
                 continue
-            seen.add(role)
+            watch.seen.add(role)
             if not self._journalled("job.started", launch.name, role=role):
                 ticks = str(state.start_ticks)
                 data = self._about(
@@ -265,80 +270,52 @@ class Launcher:
                 )
                 self.session.emit("job.started", self.attempt.step, data)
 
-    def _report(self, launch: Launch, published: set[int]) -> None:
+    def _report(self, launch: Launch, watch: _Watch) -> None:
         """Tells the observer where the roles stand, and collects a checkpoint as soon as it is published."""
-        versions: dict[str, tuple[int, float]] = {}
-        for start in launch.starts:
-            folder = self._job(launch.name, start).folder
-            # the last lines are enough, and a first one cut in half parses as none
-            tail = self.session.node(start.role).tail(folder / "progress", TAIL_BYTES)
-            if isinstance(start.binding, Invocation):
-                last = node_side.last_line(tail)
-                versions |= {start.role: last} if last else {}
-                continue
-            lines = parse_progress(tail)
-            if lines and lines[-1].version > 0:
-                versions[start.role] = (lines[-1].version, from_bits(lines[-1].loss))
+        versions = self.jobs.progress(launch)
         if versions:
             self.session.observer.progress(self.attempt.step, launch.name, versions)
+            self._advanced(launch, versions)
+        else:
+            self._say_if_idle(launch, watch)
         at = launch.starts[0].binding.publish_at
-        if at and at not in published and versions and max(version for version, _ in versions.values()) > at:
-            published.add(at)
-            for start in launch.starts:
-                self._keep(self._checkpoint(launch, start, only=f"{at}."))
+        if at and at not in watch.published and versions and max(made for made, _ in versions.values()) > at:
+            watch.published.add(at)
+            self._keep(self.jobs.published(launch, at))
 
-    def _close(
-        self, launch: Launch, states: Mapping[str, JobState], reason: str = ""
-    ) -> dict[str, RoleRecord]:
-        """Collects what every role left, makes it durable, and only then journals the end.
+    def _advanced(self, launch: Launch, versions: Mapping[str, tuple[int, float]]) -> None:
+        """Journals, once, that a launch was seen to make a real update; from then on it is left alone."""
+        if not self._journalled("launch.advanced", launch.name):
+            updates = {role: version for role, (version, _) in versions.items()}
+            about = self._about(launch.name, updates=updates)
+            self.session.emit("launch.advanced", self.attempt.step, about)
 
-        Of a role without an exit code something may still run, its runner's watchdog at least: it is ended.
-        """
-        folder = self.attempt.folder / launch.name
-        files: dict[Path, bytes] = {}
+    def _say_if_idle(self, launch: Launch, watch: _Watch) -> None:
+        """Says, once, that a training launch has made no update in the time that its first one may take."""
+        lasted_s = time.monotonic() - watch.began
+        binding = launch.starts[0].binding
+        makes_none = isinstance(binding, Binding) and binding.mode == "evaluate"
+        if not makes_none and not watch.is_idle_told and lasted_s > _patience_s(launch):
+            watch.is_idle_told = True
+            about = f"{self.attempt.step} {launch.name}"
+            self.session.observer.note(f"{about}: no update in {lasted_s:.0f} s; its deadlines will end it")
+
+    def _finished(
+        self,
+        launch: Launch,
+        states: Mapping[str, JobState],
+        reason: str = "",
+        missing: Mapping[str, str] | None = None,
+    ) -> None:
+        """Journals the end of a launch whose files are durable in the bundle."""
+        exits = {}
         for start in launch.starts:
-            if states[start.role].status != "exited":
-                self.session.node(start.role).end(self._job(launch.name, start).folder)
-            files |= self._left_behind(launch, start, states[start.role])
-        self._keep(files)
-        exits = {role: "none" if state.exit is None else str(state.exit) for role, state in states.items()}
-        data = self._about(launch.name, exits=exits, reason=reason)
-        self.session.emit("launch.finished", self.attempt.step, data)
-        return {start.role: read_role(folder / start.role, start.role) for start in launch.starts}
-
-    def _left_behind(self, launch: Launch, start: Start, state: JobState) -> dict[Path, bytes]:
-        """Outputs, exit code, progress and checkpoint of one role, by their place in the bundle."""
-        node, job = self.session.node(start.role), self._job(launch.name, start)
-        folder = self.attempt.folder / launch.name / start.role
-        files = {}
-        for name in ("job/stdout", "job/stderr", "progress", "listening"):
-            data = node.get(job.folder / name)
-            if data is not None:
-                files[folder / PurePosixPath(name).name] = data
-        if state.exit is not None:
-            files[folder / "exit"] = f"{state.exit}\n".encode()
-        if isinstance(start.binding, Invocation):
-            return files | {folder / name: data for name, data in node_side.collect(node, job.folder)}
-        return files | self._checkpoint(launch, start)
-
-    def _checkpoint(self, launch: Launch, start: Start, *, only: str = "") -> dict[Path, bytes]:
-        """What a role has in its checkpoint folder and the bundle has not.
-
-        Args:
-            launch: it is running, or has ended.
-            start: whose folder.
-            only: how names begin; while a role runs, what it is still writing is not collected.
-        """
-        node, job = self.session.node(start.role), self._job(launch.name, start)
-        folder = self.attempt.folder / launch.name / start.role / "checkpoint"
-        found = {}
-        for name in node.list(job.folder / "checkpoint"):
-            if not name.startswith(only) or (only and name.endswith(".tmp")):
-                continue
-            data = None if (folder / name).exists() else node.get(job.folder / "checkpoint" / name)
-            if data is not None:
-                found[folder / name] = data
-        return found
+            state = states.get(start.role)
+            exits[start.role] = "none" if state is None or state.exit is None else str(state.exit)
+        about = self._about(launch.name, exits=exits, reason=reason)
+        if missing:
+            about["missing"] = dict(missing)
+        self.session.emit("launch.finished", self.attempt.step, about)
 
     def _keep(self, files: Mapping[Path, bytes]) -> None:
         for folder in {path.parent for path in files}:

@@ -1,25 +1,30 @@
-"""What an acting step works with: the plan, the nodes, the stream, and the limits that stop a lane.
+"""What an acting step works with: the plan, the nodes, the journal, and the limits that stop a lane.
 
-Knows where things are and when to stop; `orchestrator.qualify.launcher` starts roles and waits for them.
+Knows where things are; `orchestrator.qualify.launcher` starts roles and waits for them.
 """
 
 from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import Protocol
 
 from evidence.event import Event
 from evidence.stream import Stream
 from orchestrator.build.compile import Program
-from orchestrator.errors import Label
+from orchestrator.qualify.crew import Crew
+from orchestrator.qualify.journal import Journal, Observer
+from orchestrator.qualify.limits import Limits
+from orchestrator.qualify.reach import Reached
 from orchestrator.qualify.view import View
+from orchestrator.qualify.wires import Wires
 from orchestrator.redact import Secrets
 from orchestrator.remote.base import Remote, RemoteError
 
+BEAT_S = 30.0  # a lock that is left behind counts for some minutes
 LISTEN_PORTS = range(20000, 32768)
 
 
@@ -35,56 +40,6 @@ class AttemptLostError(Exception):
         self.counts = counts
 
 
-class StopLaneError(Exception):
-    """A limit or a person ended the lane: nothing more is started, what is there is collected and sealed."""
-
-    def __init__(self, reason: str, label: Label | None = None) -> None:
-        super().__init__(f"{label}: {reason}" if label else reason)
-
-
-class Observer(Protocol):
-    """Who watches a lane: a terminal, a log, nobody."""
-
-    def event(self, event: Event) -> None:
-        """A record was appended to the stream."""
-        ...
-
-    def progress(self, step: str, launch: str, versions: Mapping[str, tuple[int, float]]) -> None:
-        """Where each role of a running launch stands: role -> (updates made, loss that the last one read)."""
-        ...
-
-    def note(self, text: str) -> None:
-        """Something a person should know that is no event."""
-        ...
-
-
-class Guarded:
-    """An observer around one: if that cannot be written to any more, it falls silent and the lane goes on."""
-
-    def __init__(self, observer: Observer) -> None:
-        self._observer: Observer | None = observer
-
-    def event(self, event: Event) -> None:
-        """Forwards."""
-        self._tell(lambda observer: observer.event(event))
-
-    def progress(self, step: str, launch: str, versions: Mapping[str, tuple[int, float]]) -> None:
-        """Forwards."""
-        self._tell(lambda observer: observer.progress(step, launch, versions))
-
-    def note(self, text: str) -> None:
-        """Forwards."""
-        self._tell(lambda observer: observer.note(text))
-
-    def _tell(self, say: Callable[[Observer], None]) -> None:
-        if self._observer is None:
-            return
-        try:
-            say(self._observer)
-        except OSError:
-            self._observer = None
-
-
 @dataclass(frozen=True)
 class Attempt:
     """One try at a step. `folder` is in the bundle."""
@@ -95,72 +50,74 @@ class Attempt:
 
 
 @dataclass
-class Limits:
-    """What ends a lane from outside its steps.
-
-    Attributes:
-        deadline: of `time.monotonic()`, or None.
-        duration_s: the limit as declared, for the message.
-        stop_requested: set by a signal handler; the reason.
-    """
-
-    deadline: float | None
-    duration_s: float | None
-    stop_requested: str = ""
-
-    def check(self) -> None:
-        """Raises StopLaneError if the lane is to end now."""
-        if self.stop_requested:
-            raise StopLaneError(self.stop_requested)
-        if self.deadline is not None and time.monotonic() >= self.deadline:
-            raise StopLaneError(
-                f"the lane's duration limit has passed (got more than {self.duration_s:g} s)",
-                Label.LIMIT_DURATION,
-            )
-
-
-@dataclass
 class Session:
     """One lane run in progress.
 
     Attributes:
         bundle: its folder.
         view: the same folder as judges see it: what was declared, and the plan.
-        stream: its journal.
+        journal: what was done, and who watches.
         content_root: where role programs' sources are.
-        nodes: node name -> remote.
-        placement: role -> node name.
-        roots: node name -> the owned folder of this run there.
+        reached: the nodes, with the run's own folder on each.
+        limits: what may end the lane.
+        crew: who works on the nodes.
         programs: (role, `own` or `other`) -> program; filled by the build step.
         emulators: role -> emulator on its node, for roles under another instruction set.
+        wires: tunnels that are open.
     """
 
     bundle: Path
     view: View
-    stream: Stream
-    observer: Observer
+    journal: Journal
     content_root: Path
     cache: Path | None
-    nodes: Mapping[str, Remote]
-    placement: Mapping[str, str]
-    roots: Mapping[str, PurePosixPath]
-    owner: str
+    reached: Reached
     limits: Limits
+    crew: Crew
     keep: bool = False
-    secrets: Secrets = field(default_factory=Secrets.here)
     programs: dict[tuple[str, str], Program] = field(default_factory=dict)
     emulators: dict[str, str] = field(default_factory=dict)
+    wires: Wires = field(default_factory=Wires)
+    _beaten: float = field(default_factory=time.monotonic)
 
     @property
     def run_id(self) -> str:
         """UUIDv7 of this very run."""
         return self.stream.source
 
+    @property
+    def stream(self) -> Stream:
+        """The journal's stream."""
+        return self.journal.stream
+
+    @property
+    def observer(self) -> Observer:
+        """Who watches."""
+        return self.journal.observer
+
+    @property
+    def secrets(self) -> Secrets:
+        """What no file of the bundle may hold."""
+        return self.journal.secrets
+
+    @property
+    def nodes(self) -> Mapping[str, Remote]:
+        """Node name -> remote."""
+        return self.reached.nodes
+
+    @property
+    def roots(self) -> Mapping[str, PurePosixPath]:
+        """Node name -> the run's own folder there."""
+        return self.reached.roots
+
+    @property
+    def placement(self) -> Mapping[str, str]:
+        """Role -> node name."""
+        return self.view.wiring.placement
+
     def emit(self, kind: str, subject: str, data: Mapping[str, object]) -> Event:
         """Appends to the journal and tells the observer."""
-        event = self.stream.append(f"orch.{kind}", subject, self.secrets.json(data))
-        self.observer.event(event)
-        return event
+        return self.journal.emit(kind, subject, data)
 
     def withheld(self, step: str, files: Mapping[Path, bytes]) -> Mapping[Path, bytes]:
         """Files as the bundle may hold them; which of them held a secret is journalled, not what it was."""
@@ -168,6 +125,14 @@ class Session:
         if held:
             self.emit("redacted", step, {"step": step, "files": sorted(self.relative(path) for path in held)})
         return clean
+
+    def beat(self) -> None:
+        """Tells the nodes' locks, now and then, that this run goes on."""
+        if time.monotonic() - self._beaten < BEAT_S:
+            return
+        self._beaten = time.monotonic()
+        bases = self.reached.bases.items()
+        self.crew.each([(name, partial(self.nodes[name].beat, base, self.run_id)) for name, base in bases])
 
     def node(self, role: str) -> Remote:
         """The node that a role runs on."""

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from orchestrator.qualify.session import Observer, Session
+from orchestrator.qualify.journal import Observer
+from orchestrator.qualify.session import Session
 
 
 def begin(url: str | None, session: Session) -> None:

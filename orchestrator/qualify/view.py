@@ -23,8 +23,10 @@ from orchestrator.oracle.reference import Reference, Version, bits
 from orchestrator.plan.command import CommandPlan, command_plan
 from orchestrator.plan.derive import Planned, derive, other_plan
 from orchestrator.plan.model import Plan
+from orchestrator.qualify import pins
 from orchestrator.qualify.endpoints import Wiring
 from orchestrator.qualify.launch import OTHER, OWN, Launch, ProgressLine, RoleRecord, read_role
+from orchestrator.qualify.pins import Pinned
 from orchestrator.spec.lane import LaneSpec
 from orchestrator.spec.program import CommandRunSpec
 from orchestrator.spec.read import read_lane
@@ -87,9 +89,25 @@ class View:
         return tuple(self.targets)
 
     @cached_property
+    def pods(self) -> Pinned | None:
+        """The rental that the run is bound to; None for this machine.
+
+        Raises:
+            ValueError, LookupError, TypeError: it is not the one that the run was begun on.
+        """
+        begun = self.events()[0].data
+        if begun["pods"] == LOCAL:
+            return None
+        if self.digest(pins.FILE) != begun["pods_sha256"]:
+            raise ValueError(f"{pins.FILE} is not the one that the run was begun with")
+        return Pinned.from_json(self.json(pins.FILE))
+
+    @cached_property
     def wiring(self) -> Wiring:
         """Which role runs on which node, and how they reach each other."""
-        return Wiring("loopback", dict.fromkeys(self.roles, LOCAL))
+        if self.pods is None:
+            return Wiring("loopback", dict.fromkeys(self.roles, LOCAL))
+        return self.pods.wiring
 
     def events(self) -> tuple[Event, ...]:
         """The journal as it stands; read again only when it has grown."""
@@ -209,6 +227,19 @@ class View:
                 return None
             self._launched[file] = Launched(self, file)
         return self._launched[file]
+
+    def collected(self, *steps: str) -> dict[int, str]:
+        """Version -> a launch's folder whose collected set of that version is whole, of any attempt."""
+        found: dict[int, str] = {}
+        for event in self.events():
+            if event.type != "orch.launch.started" or event.data["step"] not in steps:
+                continue
+            folder = "steps/{step}/{attempt}/{launch}".format_map(event.data)
+            for path in sorted((self.bundle / folder).glob("*/checkpoint/*.manifest.json")):
+                number = path.name.partition(".")[0]
+                if number.isdecimal() and self.checkpoint_files(folder, int(number)):
+                    found[int(number)] = folder
+        return dict(sorted(found.items()))
 
     def checkpoint_files(self, launch: str, version: int) -> dict[str, str]:
         """The collected set of a version: name under `restore/` -> bundle file; empty if it is not whole.

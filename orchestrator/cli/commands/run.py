@@ -19,7 +19,8 @@ from orchestrator.errors import UsageError
 from orchestrator.redact import Secrets
 
 if TYPE_CHECKING:
-    from orchestrator.qualify.lane import Outcome, RunOptions
+    from orchestrator.qualify.options import RunOptions
+    from orchestrator.qualify.outcome import Outcome
 
 GRADES = ("simulated", "emulated", "host", "physical")
 """What evidence can be evidence of, the least first."""
@@ -33,8 +34,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--pods",
         metavar="WHERE",
-        help="where roles run: `local`, this machine, is all that is built yet; a pods file, here or in the "
-        "gate's variable, is refused (pods-unsupported)",
+        help="where roles run: a pods file, or `local`, this machine (default: what the gate's variable "
+        "says, else this machine)",
     )
     parser.add_argument("--resume", metavar="BUNDLE", help="go on with this bundle, or `last`")
     parser.add_argument("--require", choices=GRADES, help="exit 1 if the evidence is of a lesser grade")
@@ -78,8 +79,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _options(args: argparse.Namespace) -> RunOptions:
-    from orchestrator.qualify.lane import RunOptions
-    from orchestrator.qualify.view import LOCAL
+    from orchestrator.qualify.options import RunOptions
     from tracker.store import default_url
 
     content = content_of(args.content)
@@ -90,7 +90,7 @@ def _options(args: argparse.Namespace) -> RunOptions:
         lane=lane,
         bundles=bundles,
         content=content,
-        pods=args.pods or _gate(lane) or LOCAL,
+        pods=_pods(args.pods or _gate(lane)),
         resume=find_bundle(args.resume, bundles) if args.resume else None,
         tracker_url=args.db or default_url(project.tracker_url),
         owner=project.owner,
@@ -98,6 +98,11 @@ def _options(args: argparse.Namespace) -> RunOptions:
         cache=cache_folder(),
         secrets=Secrets.here(project.secrets),
     )
+
+
+def _pods(named: str) -> Path | None:
+    """Give the pods file that is named; None for this machine."""
+    return None if named in ("", "local") else Path(named)
 
 
 def _gate(lane: Path | None) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
-from pathlib import PurePosixPath
+from functools import partial
 from typing import Any
 
 from evidence.canonical import dumps
@@ -18,43 +18,56 @@ from orchestrator.admit.host import admit
 from orchestrator.admit.memory import demand
 from orchestrator.errors import Label, Refusal
 from orchestrator.qualify.checks import Check, Verdict, equal
+from orchestrator.qualify.fitness import DEADLINE_S, LEAST_BYTES, LEAST_INODES, examine
 from orchestrator.qualify.launcher import Launcher
 from orchestrator.qualify.session import Session
 from orchestrator.qualify.view import View
-from orchestrator.remote.base import NodeFacts, Remote
+from orchestrator.remote.base import NodeFacts, NodeLostError, RemoteError, UnreachableError
 from orchestrator.spec.run import RunSpec
 
 NAME = "preflight"
-DOES = "asks every node what it is, makes its own folder there, finds ports, and admits every role"
+DOES = "asks every node what it is, tries its own folder there, ports and tunnels, and admits every role"
 CHECKS = (
     "the node's instruction set is the target's, or an emulator is at hand",
+    "the node has the tools, the room and the inodes that its roles need",
     "the role's memory fits its node's quota (an unknown quota is refused)",
     "a program can be executed in the run's own folder",
+    "what is sent into a tunnel comes out at its other end",
 )
 MACHINES = {"x86_64-linux": "x86_64", "aarch64-linux": "aarch64"}
 EMULATORS = {"x86_64-linux": "qemu-x86_64-static", "aarch64-linux": "qemu-aarch64-static"}
 EMULATOR_PACKAGE = "qemu-user-static"
 _PROBE = b"#!/bin/sh\nexit 0\n"
-_DEADLINE_S = 30.0
 
 
 def act(launcher: Launcher) -> None:
     """Asks, and writes down. Nothing is refused here."""
-    session = launcher.session
-    nodes: dict[str, dict[str, Any]] = {}
-    for name, node in session.nodes.items():
-        facts = node.facts()
-        nodes[name] = {
-            **_facts_json(facts),
-            "probe_exit": _probe(node, session.roots[name]),
-            "emulators": _emulators(node),
-        }
+    session, view = launcher.session, launcher.session.view
+    names = tuple(session.nodes)
+    asked = session.crew.each([(name, partial(_look, session, name)) for name in names])
+    nodes = dict(zip(names, asked, strict=True))
+    port = session.free_port(view.roles[0]) if len(view.roles) > 1 else None
+    for name in view.wiring.forwarded:
+        nodes[name]["tunnel"] = _tunnel(session, name, port or 0)
     launcher.attempt.folder.mkdir(parents=True, exist_ok=True)
     write_whole(launcher.attempt.folder / "nodes.json", dumps(nodes))
-    view = session.view
-    session.emulators |= emulated(view, nodes, session.placement)
-    port = session.free_port(view.roles[0]) if len(view.roles) > 1 else None
-    write_whole(session.bundle / "binding.json", dumps(_binding(view, nodes, session.placement, port)))
+    session.emulators |= emulated(view, nodes)
+    write_whole(session.bundle / "binding.json", dumps(_binding(view, nodes, port)))
+
+
+def _look(session: Session, name: str) -> dict[str, Any]:
+    """One node's answers, and whether a program can be executed in our own folder there (not on noexec)."""
+    node, root = session.nodes[name], session.roots[name]
+    seen = examine(node, str(root), emulators_of(session.view, name))
+    node.put(_PROBE, root / ".probe", executable=True)
+    return {
+        **_facts_json(seen.facts),
+        "room": asdict(seen.room),
+        "missing_tools": list(seen.missing),
+        "clock": asdict(seen.clock),
+        "emulators": {target: said for target, said in seen.emulators.items() if said},
+        "probe_exit": node.run([str(root / ".probe")], deadline_s=DEADLINE_S).exit,
+    }
 
 
 def _facts_json(facts: NodeFacts) -> dict[str, Any]:
@@ -64,29 +77,35 @@ def _facts_json(facts: NodeFacts) -> dict[str, Any]:
     return known
 
 
-def _probe(node: Remote, root: PurePosixPath) -> int | None:
-    """Whether a program can be executed in our own folder: on a noexec file system it cannot."""
-    node.put(_PROBE, root / ".probe", executable=True)
-    return node.run([str(root / ".probe")], deadline_s=_DEADLINE_S).exit
+def _tunnel(session: Session, name: str, port: int) -> str:
+    """Why no tunnel leads from this node to the root's; empty if one does."""
+    key = f"{NAME}/{name}"
+    try:
+        root = session.view.wiring.root_node
+        session.wires.lay(key, session.crew, session.nodes, (name,), (root, port))
+    except (UnreachableError, NodeLostError):
+        raise
+    except RemoteError as error:
+        return str(error)
+    finally:
+        session.wires.take_up(key)
+    return ""
 
 
-def _emulators(node: Remote) -> dict[str, str]:
-    """Target -> the first line with which its emulator answers, for emulators that answer."""
-    found = {}
-    for target, emulator in EMULATORS.items():
-        said = node.run([emulator, "--version"], deadline_s=_DEADLINE_S)
-        if said.exit == 0:
-            found[target] = said.stdout.decode("utf-8", "replace").partition("\n")[0]
-    return found
+def emulators_of(view: View, node: str) -> Mapping[str, str]:
+    """Target -> emulator that may be used on a node: any on this machine, the declared ones on others."""
+    return EMULATORS if view.pods is None else view.pods.nodes[node]["emulators"]
 
 
-def emulated(view: View, nodes: Mapping[str, Any], placement: Mapping[str, str]) -> dict[str, str]:
+def emulated(view: View, nodes: Mapping[str, Any]) -> dict[str, str]:
     """Role -> the emulator that it needs and its node has, for roles under another instruction set."""
+    placement = view.wiring.placement
     return {
-        role: EMULATORS[target]
+        role: emulators_of(view, placement[role])[target]
         for role, target in view.targets.items()
         if nodes[placement[role]]["machine"] != MACHINES.get(target)
         and target in nodes[placement[role]]["emulators"]
+        and target in emulators_of(view, placement[role])
     }
 
 
@@ -95,19 +114,23 @@ def load(session: Session) -> None:
     folder = session.view.attempt(NAME)
     if folder:
         nodes = session.view.json(f"{folder}/nodes.json")
-        session.emulators |= emulated(session.view, nodes, session.placement)
+        session.emulators |= emulated(session.view, nodes)
 
 
-def _binding(
-    view: View, nodes: Mapping[str, Any], placement: Mapping[str, str], port: int | None
-) -> dict[str, Any]:
-    """What `binding.json` says, of these nodes' words and this placement."""
+def _binding(view: View, nodes: Mapping[str, Any], port: int | None) -> dict[str, Any]:
+    """What `binding.json` says, of these nodes' words and the placement."""
+    placement, pods = view.wiring.placement, view.pods
     kept = ("machine", "kernel", "hostname_sha256", "boot_id", "cpus", "memory_bytes", "quota_bytes")
-    emulators = emulated(view, nodes, placement)
+    emulators = emulated(view, nodes)
     return {
         "schema": "orch-binding/v1",
         "nodes": {
-            name: {**{key: node[key] for key in kept}, "pod": None, "clock_offset_ns": 0}
+            name: {
+                **{key: node[key] for key in kept},
+                "pod": pods.nodes[name]["pod"] if pods else None,
+                "clock_offset_ns": node["clock"]["offset_ns"],
+                "clock_error_ns": node["clock"]["error_ns"],
+            }
             for name, node in nodes.items()
         },
         "roles": {
@@ -130,7 +153,7 @@ def judge(view: View) -> tuple[Check, ...]:
     if nodes is None or binding is None:
         return (Check("nodes", Verdict.UNKNOWN, (file, "binding.json"), "facts of every node", "nothing"),)
     placement = view.wiring.placement
-    expected = _binding(view, nodes, placement, binding["roles"][view.roles[0]]["port"])
+    expected = _binding(view, nodes, binding["roles"][view.roles[0]]["port"])
     fine = "what the nodes said of themselves"
     checks = [
         equal("binding", ("binding.json", file), fine, fine if binding == expected else "something else")
@@ -139,6 +162,8 @@ def judge(view: View) -> tuple[Check, ...]:
         equal(f"{name}-executes", (file,), "exit 0 from a probe in the run's folder", _probe_said(node))
         for name, node in nodes.items()
     ]
+    for name, node in nodes.items():
+        checks += _supplies(view, file, name, node)
     run = view.lane.run
     if isinstance(run, RunSpec):  # of a user's own program nothing is known that a node could lack
         quotas = {name: node["quota_bytes"] for name, node in nodes.items()}
@@ -154,24 +179,43 @@ def _probe_said(node: Mapping[str, Any]) -> str:
     return f"{Label.REMOTE_ROOT}: {got} (is it mounted noexec?)"
 
 
+def _supplies(view: View, file: str, name: str, node: Mapping[str, Any]) -> Iterator[Check]:
+    """Tools, room, and a tunnel where one is needed. A room that the node does not tell is not judged."""
+    lacking = ", ".join(node["missing_tools"])
+    got = f"{Label.TOOL_MISSING}: it lacks {lacking}" if lacking else "all"
+    yield equal(f"{name}-tools", (file,), "all", got)
+    for key, unit, least in (
+        ("free_bytes", "bytes", LEAST_BYTES),
+        ("free_inodes", "inodes", LEAST_INODES),
+    ):
+        free = node["room"][key]
+        if free is not None:
+            expected, is_enough = f"at least {least} {unit} free", free >= least
+            got = f"{free} {unit} free"
+            verdict = Verdict.PASS if is_enough else Verdict.FAIL
+            said = got if is_enough else f"{Label.DISK_SPACE}: {got}"
+            yield Check(f"{name}-{unit}", verdict, (file,), expected, said)
+    if name in view.wiring.forwarded:
+        yield equal(f"{name}-tunnel", (file,), "it carries", node["tunnel"] or "it carries")
+
+
 def _instruction_set(view: View, file: str, role: str, node: Mapping[str, Any]) -> Check:
-    target = view.planned.targets[role]
+    target, where = view.planned.targets[role], view.wiring.placement[role]
     name, machine = f"{role}-target", MACHINES[target]
     if node["machine"] == machine:
         return Check(name, Verdict.PASS, (file,), machine, machine)
+    emulator = emulators_of(view, where).get(target)
+    if emulator is None:
+        got = f"{Label.TARGET_ARCH}: node {where} is {node['machine']}, and declares no emulator for {target}"
+        return Check(name, Verdict.FAIL, (file,), f"{machine}, or an emulator declared for {where}", got)
     if target in node["emulators"]:
-        return Check(
-            name,
-            Verdict.PASS,
-            (file,),
-            machine,
-            f"{node['machine']}, emulated by {node['emulators'][target]}",
-        )
+        got = f"{node['machine']}, emulated by {node['emulators'][target]}"
+        return Check(name, Verdict.PASS, (file,), machine, got)
     got = (
-        f"{Label.EMULATOR_MISSING}: the node is {node['machine']} and has no {EMULATORS[target]}"
+        f"{Label.EMULATOR_MISSING}: the node is {node['machine']} and has no {emulator}"
         f" (install Debian's package {EMULATOR_PACKAGE})"
     )
-    return Check(name, Verdict.FAIL, (file,), f"{machine}, or {EMULATORS[target]}", got)
+    return Check(name, Verdict.FAIL, (file,), f"{machine}, or {emulator}", got)
 
 
 def _memory(

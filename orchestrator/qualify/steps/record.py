@@ -6,15 +6,19 @@ Sealing itself follows when this step has been judged: a seal covers the verdict
 from __future__ import annotations
 
 import time
+from functools import partial
 from pathlib import PurePosixPath
+from typing import Any
 
 from evidence.canonical import dumps
 from evidence.files import write_whole
 from orchestrator.qualify.checks import Check, Verdict, equal
+from orchestrator.qualify.jobs import SETTLE_S
 from orchestrator.qualify.journal_checks import whole_run
 from orchestrator.qualify.launcher import Launcher
+from orchestrator.qualify.session import Session
 from orchestrator.qualify.view import View
-from orchestrator.remote.base import Remote
+from orchestrator.remote.base import Remote, RemoteError
 
 NAME = "record"
 DOES = "looks for processes left behind, removes the run's own folder from every node, seals the bundle"
@@ -31,21 +35,34 @@ POLL_S = 0.01
 def act(launcher: Launcher) -> None:
     """Looks first, then ends what was found and removes: what is left is noted and does not live on."""
     session = launcher.session
+    session.limits.is_armed = False
+    tasks = [(name, partial(_clear, session, name)) for name in session.nodes]
+    is_parting = session.limits.parting
+    cleared = session.crew.settle(tasks, SETTLE_S) if is_parting else [*session.crew.each(tasks)]
     left = {}
-    for name, node in session.nodes.items():
-        root = session.roots[name]
-        processes = _left(node, root)
-        if processes:
-            node.end(root)
-        if not session.keep:
-            node.remove(root)
-        left[name] = {
-            "processes": list(processes),
-            "files": len(node.list(root)),
-            "kept": session.keep,
-        }
+    for (name, _), found in zip(tasks, cleared, strict=True):
+        left[name] = {"unreachable": str(found)} if isinstance(found, RemoteError) else found
+        if isinstance(found, RemoteError):
+            way_out = (
+                "its roles end at their own deadlines, and `orch clean --pods FILE` removes what is left"
+            )
+            session.observer.note(f"{found}; {way_out}")
     launcher.attempt.folder.mkdir(parents=True, exist_ok=True)
     write_whole(launcher.attempt.folder / LEFT, dumps(left))
+
+
+def _clear(session: Session, name: str) -> dict[str, Any]:
+    """One node's part; what was left there."""
+    node, root = session.nodes[name], session.roots[name]
+    processes = _left(node, root)
+    if processes:
+        node.end(root)
+    if not session.keep:
+        node.remove(root)
+    left = {"processes": list(processes), "files": len(node.list(root)), "kept": session.keep}
+    if name in session.reached.bases:
+        node.unlock(session.reached.bases[name], session.run_id)
+    return left
 
 
 def _left(node: Remote, root: PurePosixPath) -> tuple[int, ...]:
@@ -64,6 +81,10 @@ def judge(view: View) -> tuple[Check, ...]:
         return (Check("left", Verdict.UNKNOWN, (file,), "what is left on every node", "nothing"),)
     checks = [whole_run(view), equal("nodes", (file, "binding.json"), sorted(binding["nodes"]), sorted(left))]
     for name, node in left.items():
+        if "unreachable" in node:
+            got = f"it was out of reach: {node['unreachable']}"
+            checks.append(Check(f"{name}-cleared", Verdict.UNKNOWN, (file,), "a look at the node", got))
+            continue
         checks.append(
             equal(f"{name}-processes", (file,), "none", ", ".join(map(str, node["processes"])) or "none")
         )

@@ -194,12 +194,17 @@ def test_content_that_is_not_there_is_refused_where_it_is_named(samples, capsys)
     assert err.startswith(f"{Path.cwd()}/orch.toml:2:11: file-missing: is no content folder (got /nope")
 
 
-@pytest.mark.parametrize("arguments", [["--pods", "rented.yaml"], ["--pods", "simulated"]])
-def test_nodes_elsewhere_are_refused_by_label(arguments, samples, capsys):
-    assert main(["run", str(samples), *arguments]) == 1
+def test_stand_in_devices_are_refused_by_label(samples, capsys):
+    assert main(["run", str(samples), "--pods", "simulated"]) == 1
     (line,) = (line for line in capsys.readouterr().err.splitlines() if "pods" in line)
-    assert line.startswith(f"{arguments[1]}: pods-unsupported: nodes over SSH are not built yet")
+    assert line.startswith("simulated: pods-unsupported: stand-in devices are not built yet")
     assert "`--pods local`" in line
+    assert not Path("runs").exists()
+
+
+def test_a_pods_file_that_is_not_there_leaves_no_bundle(samples, capsys):
+    assert main(["run", str(samples), "--pods", "rented.yaml"]) == 1
+    assert "rented.yaml: file-missing: " in capsys.readouterr().err
     assert not Path("runs").exists()
 
 
@@ -269,7 +274,7 @@ def test_what_the_gate_names_is_never_replaced_by_this_machine(samples, capsys, 
     assert main(["run", str(samples)]) == 1
     err = capsys.readouterr().err
     assert "ORCH_SAMPLES_CONFIG says where roles run: rented.yaml\n" in err
-    assert "rented.yaml: pods-unsupported: " in err
+    assert "rented.yaml: file-missing: " in err
     assert not Path("runs").exists()
 
 
@@ -310,7 +315,7 @@ def test_doctor_says_what_is_absent_without_an_emulator(samples, capsys, monkeyp
 )
 def test_a_report_says_how_many_updates_were_made(losses, title, capsys, tmp_path):
     from orchestrator.cli.commands.run import report
-    from orchestrator.qualify.lane import Outcome
+    from orchestrator.qualify.outcome import Outcome
 
     outcome = Outcome(
         bundle=tmp_path, lane="first", run_id="", verdict="unknown", grade="host", seal="", plan="",

@@ -1,0 +1,137 @@
+"""A run's bundle, opened: made anew from a lane and a pods file, or taken up where it was left.
+
+Reads and refuses; reaches no node. What it gives is held by this controller alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from evidence.canonical import dumps
+from evidence.digest import sha256_bytes
+from orchestrator.errors import Label, Refusal, RefusedError, UsageError, Where
+from orchestrator.plan.command import CommandPlan
+from orchestrator.plan.derive import plan_of
+from orchestrator.plan.model import Plan
+from orchestrator.qualify import bundles, pins
+from orchestrator.qualify.options import RunOptions
+from orchestrator.qualify.pins import Pinned
+from orchestrator.qualify.placement import place, refusals
+from orchestrator.qualify.steps import build
+from orchestrator.qualify.view import LOCAL, View
+from orchestrator.remote.root import own_root
+from orchestrator.spec.lane import LaneSpec
+from orchestrator.spec.pods import PodsSpec
+from orchestrator.spec.read import files, read_lane, read_pods
+
+SIMULATED = "simulated"
+
+
+@dataclass(frozen=True)
+class Opening:
+    """A bundle held by this controller, and the rental that it runs on; None is this machine."""
+
+    opened: bundles.Opened
+    pods: PodsSpec | None
+
+
+def open_run(options: RunOptions) -> Opening:
+    """Makes a bundle, or takes one up.
+
+    Raises:
+        RefusedError: the lane, its plan, its place or the bundle is refused; nothing was begun.
+    """
+    if options.resume is not None:
+        return _reopen(options, options.resume)
+    if options.lane is None:
+        raise UsageError("a lane file or --resume is needed")
+    lane = read_lane(options.lane)
+    if found := options.secrets.refusals(files(options.lane)):
+        raise RefusedError(found)
+    plan = plan_of(lane.run)
+    first: dict[str, object] = {
+        "content_sha256": options.content.digest,
+        "keep": options.keep,
+        "owner": options.owner,
+    }
+    if options.pods is None:
+        here = {**first, "pods": LOCAL, "remote_root": _remote_root()}
+        return Opening(bundles.create(options.bundles, lane, plan, here), None)
+    pods, pinned = _rental(options.pods, lane, plan, options)
+    data = dumps(pinned.as_json())
+    there = {**first, "pods": str(options.pods), "pods_sha256": sha256_bytes(data), "remote_root": ""}
+    beside = {pins.FILE: data}
+    return Opening(bundles.create(options.bundles, lane, plan, there, beside), pods)
+
+
+def _rental(
+    path: Path, lane: LaneSpec, plan: Plan | CommandPlan, options: RunOptions
+) -> tuple[PodsSpec, Pinned]:
+    """Reads a pods file for a lane; raises RefusedError with all that is wrong with it for that lane."""
+    if str(path) == SIMULATED:
+        message = f"stand-in devices are not built yet (got {path}, expected {LOCAL} or a pods file)"
+        hint = f"`--pods {LOCAL}` runs all roles here"
+        raise RefusedError([Refusal(Label.PODS_UNSUPPORTED, message, Where(str(path)), hint=hint)])
+    pods = read_pods(path)
+    roles = tuple(role if isinstance(role, str) else role.name for role in plan.roles)
+    found = [*options.secrets.refusals((path,)), *refusals(roles, pods)]
+    spend, cap = lane.limits.spend, pods.cap
+    if spend is not None and cap is not None and spend.currency != cap.currency:
+        message = f"the lane's limit is in another currency (got {spend.currency}, expected {cap.currency})"
+        found.append(lane.document.at(Label.VALUE_CHOICE, message, ("limits", "spend")))
+    if found:
+        raise RefusedError(found)
+    return pods, Pinned.of(pods, place(roles, pods))
+
+
+def _reopen(options: RunOptions, bundle: Path) -> Opening:
+    opened = bundles.reopen(bundle)
+    try:
+        view = View(bundle)
+        _same_content(options, opened, view)
+        return Opening(opened, None if opened.stream.sealed else _same_place(options, opened, view))
+    except BaseException:
+        opened.close()
+        raise
+
+
+def _same_content(options: RunOptions, opened: bundles.Opened, view: View) -> None:
+    """Content is what programs are built from; once they are built, they are in the bundle."""
+    recorded = opened.stream.events[0].data["content_sha256"]
+    if recorded != options.content.digest and view.attempt(build.NAME) is None:
+        digests = f"(got {options.content.digest}, expected {recorded})"
+        message = f"content has changed since this run began {digests}"
+        raise RefusedError([Refusal(Label.FILE_UNREADABLE, message, Where(str(options.content.root)))])
+
+
+def _same_place(options: RunOptions, opened: bundles.Opened, view: View) -> PodsSpec | None:
+    """The rental that a run goes on with, if it is the one that it was begun on; None for this machine."""
+    begun: Mapping[str, str] = opened.stream.events[0].data
+    where = Where(str(view.bundle))
+    if begun["pods"] == LOCAL:
+        if options.pods is not None:
+            message = f"the run was begun on this machine (got {options.pods}, expected {LOCAL})"
+            raise RefusedError([Refusal(Label.POD_CHANGED, message, where)])
+        if begun["remote_root"] != (here := _remote_root()):
+            message = f"the run has its folder elsewhere (got {here}, expected {begun['remote_root']})"
+            hint = "TMPDIR names the place"
+            raise RefusedError([Refusal(Label.REMOTE_ROOT, message, where, hint=hint)])
+        return None
+    path = options.pods or Path(begun["pods"])
+    pods, now = _rental(path, view.lane, view.plan, options)
+    if view.pods is not None and (found := pins.changed(view.pods, now, str(path))):
+        raise RefusedError(found)
+    return pods
+
+
+def _remote_root() -> str:
+    """The folder for this user's runs on this machine, as the journal has it."""
+    try:
+        root = str(own_root())
+        root.encode()
+    except (OSError, UnicodeEncodeError) as error:
+        message = f"there is no temporary folder to run in (got {error}, expected one; TMPDIR names it)"
+        raise RefusedError([Refusal(Label.REMOTE_ROOT, message, Where("TMPDIR"))]) from error
+    return root

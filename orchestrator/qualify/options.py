@@ -1,0 +1,39 @@
+"""What a person asks of a run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from orchestrator.redact import Secrets
+from orchestrator.spec.content import Content
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """What a person asks for.
+
+    Attributes:
+        lane: the lane file; not read when a bundle is resumed.
+        bundles: the folder for bundles.
+        content: systems, roles and the like.
+        pods: the pods file that says where roles run. None is this machine, and for a resumed run the file
+            that it was begun with.
+        resume: a bundle to go on with.
+        tracker_url: of the tracker's database; None records nothing.
+        owner: who owns what is put on nodes, where a pods file does not say.
+        keep: whether the run's folder stays on the nodes; a resumed run does as it was told when it began.
+        cache: for compiled programs; None keeps nothing between runs.
+        secrets: what no file of the bundle may hold.
+    """
+
+    lane: Path | None
+    bundles: Path
+    content: Content
+    pods: Path | None = None
+    resume: Path | None = None
+    tracker_url: str | None = None
+    owner: str = ""
+    keep: bool = False
+    cache: Path | None = None
+    secrets: Secrets = field(default_factory=Secrets.here)

@@ -1,0 +1,110 @@
+"""What became of a lane, as commands report it: read from a sealed bundle."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from evidence.canonical import loads
+from evidence.verify import read_qualification
+from orchestrator.oracle.reference import from_bits
+from orchestrator.qualify.checks import STEPS, StepOutcome, Verdict
+from orchestrator.qualify.command.checks import lines_of
+from orchestrator.qualify.judge import grade_of, judge_steps
+from orchestrator.qualify.view import View
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a lane.
+
+    Attributes:
+        bundle: its folder.
+        steps: in order, without those left out.
+        omitted: step -> reason.
+        updates: how many the lane asks for.
+        losses: of the uninterrupted run, as its root's progress says: what each update read, so before it.
+        final_loss: of the last version, as the evaluation's root says; None if none was made.
+        proves: tracker items for which this run counts.
+        crashed: a log file of a fault of ours, relative to the bundle; empty if there was none.
+    """
+
+    bundle: Path
+    lane: str
+    run_id: str
+    verdict: str
+    grade: str
+    seal: str
+    plan: str
+    system: str
+    steps: tuple[StepOutcome, ...]
+    omitted: Mapping[str, str]
+    updates: int
+    losses: tuple[float, ...]
+    final_loss: float | None
+    proves: tuple[str, ...] = ()
+    crashed: str = ""
+
+    @property
+    def headline(self) -> str:
+        """The verdict as people read it; a pass with steps left out says so."""
+        if not self.omitted or self.verdict != Verdict.PASS:
+            return self.verdict
+        left = len(STEPS) - len(self.omitted)
+        return f"{self.verdict} ({left} of {len(STEPS)}; omitted: {', '.join(self.omitted)})"
+
+
+def outcome_of(
+    view: View,
+    sealed: str,
+    proves: tuple[str, ...],
+    steps: tuple[StepOutcome, ...] | None = None,
+    crashed: str = "",
+) -> Outcome:
+    """The outcome of a sealed bundle.
+
+    Args:
+        view: the bundle.
+        sealed: its seal.
+        proves: tracker items for which it counts.
+        steps: as judged, if they were.
+        crashed: a log file of a fault of ours.
+    """
+    steps = judge_steps(view) if steps is None else steps
+    recorded = read_qualification(view.bundle)
+    return Outcome(
+        bundle=view.bundle,
+        lane=view.lane.name,
+        run_id=str(recorded["run_id"]),
+        verdict=str(recorded["verdict"]),
+        grade=grade_of(view),
+        seal=sealed,
+        plan=view.plan.digest,
+        system=view.plan.system_digest,
+        steps=steps,
+        omitted=view.lane.omit,
+        updates=view.lane.updates,
+        losses=_losses(view),
+        final_loss=_final_loss(view),
+        proves=proves,
+        crashed=crashed,
+    )
+
+
+def _final_loss(view: View) -> float | None:
+    if view.command is not None:
+        return None  # a program of the user's own says nothing of the version that it ends with
+    launched = view.launch("evaluate", "fresh")
+    try:
+        said = loads(launched.roles[view.roles[0]].stdout) if launched else None
+        return from_bits(said["results"]["loss"]) if said else None
+    except (ValueError, LookupError, TypeError):
+        return None  # not what a role says; its judge has said so
+
+
+def _losses(view: View) -> tuple[float, ...]:
+    launched = view.launch("uninterrupted", "run-1")
+    if launched is not None and view.command is not None:
+        return tuple(line.value for line in lines_of(launched, view.roles[0]))
+    return tuple(from_bits(line.loss) for line in launched.roles[view.roles[0]].progress) if launched else ()

@@ -1,0 +1,105 @@
+"""The way to a run's nodes: opened, locked against other runs, with the run's own folder made on each.
+
+Knows what a run needs of a node before its first step; must not know what the steps do there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import PurePosixPath
+
+from orchestrator.errors import Label, Refusal, RefusedError, Where
+from orchestrator.qualify.crew import Crew
+from orchestrator.qualify.limits import Limits
+from orchestrator.qualify.view import LOCAL, View
+from orchestrator.remote.base import Remote, RemoteError, UnreachableError
+from orchestrator.remote.local import Local
+from orchestrator.spec.pods import PodsSpec
+
+Journal = Callable[[str, Mapping[str, object]], None]
+
+
+@dataclass(frozen=True)
+class Reached:
+    """The nodes of a run.
+
+    Attributes:
+        nodes: name -> remote.
+        bases: name -> the folder that all runs there share; only on rented and owned nodes, whose lock is in
+            it.
+        roots: name -> the run's own folder.
+        owners: name -> who owns what is put there.
+    """
+
+    nodes: Mapping[str, Remote]
+    bases: Mapping[str, PurePosixPath]
+    roots: Mapping[str, PurePosixPath]
+    owners: Mapping[str, str]
+
+    def close(self) -> None:
+        """Lets go of every node; what runs there goes on."""
+        for node in self.nodes.values():
+            node.close()
+
+
+def local(root: PurePosixPath, owner: str) -> Reached:
+    """This machine alone."""
+    return Reached({LOCAL: Local(LOCAL)}, {}, {LOCAL: root}, {LOCAL: owner})
+
+
+def rental(pods: PodsSpec, view: View, owner: str, limits: Limits, journal: Journal) -> Reached:
+    """Opens the way to every node that a role goes to.
+
+    Raises:
+        RemoteError: a node refuses, by label, or cannot be reached.
+        StopLaneError: a limit or a person ended the lane meanwhile.
+    """
+    from orchestrator.remote.open import open_nodes  # loads the SSH library
+
+    used = view.pods.used if view.pods else ()
+    some = replace(pods, nodes={name: pods.nodes[name] for name in used})
+    grace_s = view.lane.deadlines.unreachable_ms / 1000
+    nodes = open_nodes(some, journal=journal, wait=limits.wait, grace_s=grace_s)
+    try:
+        tasks = [
+            (name, partial(nodes[name].resolve, PurePosixPath(pods.nodes[name].remote_root))) for name in used
+        ]
+        bases = dict(zip(used, Crew(limits, far=True).each(tasks), strict=True))
+    except BaseException:
+        for node in nodes.values():
+            node.close()
+        raise
+    owners = {name: pods.nodes[name].owner or owner for name in used}
+    return Reached(nodes, bases, {name: base / view.run_id for name, base in bases.items()}, owners)
+
+
+def settle_in(reached: Reached, run_id: str, crew: Crew, note: Callable[[str], None]) -> None:
+    """Locks every node for this run and makes the run's folder there.
+
+    Raises:
+        RefusedError: another run has a node, or a folder cannot be made.
+        UnreachableError: a node is gone.
+        StopLaneError: a limit or a person ended the lane meanwhile.
+    """
+
+    def settle(name: str) -> str:
+        node, base = reached.nodes[name], reached.bases.get(name)
+        if base is not None:
+            if stale := node.lock_holder(base):
+                note(f"{name}: found the lock of {stale}")
+            if holder := node.lock(base, run_id, reached.owners[name]):
+                message = f"another run has this node (got {holder}, expected none)"
+                hint = "wait for it, or end it: `orch stop`"
+                raise RefusedError([Refusal(Label.RUN_LOCKED, message, Where(f"{name}:{base}"), hint=hint)])
+        try:
+            node.make_root(reached.roots[name], reached.owners[name])
+        except UnreachableError:
+            raise
+        except RemoteError as error:
+            where = Where(str(reached.roots[name]))
+            raise RefusedError([Refusal(error.label or Label.REMOTE_ROOT, str(error), where)]) from error
+        return name
+
+    crew.each([(name, partial(settle, name)) for name in reached.nodes])
