@@ -118,7 +118,7 @@ class _Reader:
             judge=canonical.dumps(judge).decode(),
             judge_version=self.text("qualification.json", judge, "version"),
             parent_seal=self.text("qualification.json", parent, "seal")
-            if isinstance(parent, Mapping)
+            if isinstance(parent, Mapping) and parent.get("seal") is not None
             else None,
             devices=self.devices(binding),
             seconds=_seconds(self.bundle, told),

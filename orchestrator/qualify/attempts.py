@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 from evidence.event import Event
 from evidence.files import write_whole
 from orchestrator.errors import OrchError, RefusedError, UndecidedError
+from orchestrator.qualify import parent as parents
 from orchestrator.qualify.checks import Verdict
 from orchestrator.qualify.judge import judge_step
 from orchestrator.qualify.launcher import Launcher
@@ -20,7 +21,6 @@ from orchestrator.qualify.steps import ALL, Step, not_applicable, record
 from orchestrator.remote.base import NodeLostError, RemoteError
 
 MAX_ATTEMPTS = 3
-LINEAGE = ("uninterrupted", "split")  # steps whose checkpoints others may go on from
 
 
 def run_steps(session: Session) -> str:
@@ -105,7 +105,7 @@ def _attempt(session: Session, step: Step, attempt: Attempt) -> str:
 def _way_out(session: Session, error: RemoteError) -> str:
     """How a lane goes on that a node stopped: there again, or elsewhere from what was collected."""
     resume = f"`orch run --resume {session.bundle}` goes on when that is mended"
-    found = session.view.collected(*LINEAGE) if isinstance(error, NodeLostError) else {}
+    found = session.view.collected(*parents.LINEAGE) if isinstance(error, NodeLostError) else {}
     if not found:
         return resume
     elsewhere = f"`orch run LANE --pods NEW --from {session.bundle}:checkpoint@{max(found)}`"

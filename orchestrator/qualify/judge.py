@@ -161,7 +161,10 @@ def grade_of(view: View) -> str:
     if binding is None or nodes is None:
         ran = any(event.type == "orch.launch.started" for event in view.events())
         return EMULATED if ran else HOST
-    return EMULATED if preflight.emulated(view, nodes) else HOST
+    try:
+        return EMULATED if preflight.emulated(view, nodes) else HOST
+    except (ValueError, LookupError, TypeError):
+        return EMULATED  # nodes, roles or pods are not what they were: a judge has said so
 
 
 def qualification(view: View, steps: tuple[StepOutcome, ...]) -> dict[str, Any]:
@@ -181,11 +184,22 @@ def qualification(view: View, steps: tuple[StepOutcome, ...]) -> dict[str, Any]:
         "grade": grade_of(view),
         "verdict": str(worst(step.verdict for step in steps)),
         "omitted": dict(view.lane.omit),
-        "parent": None,
+        "parent": _parent(view),
         "started": events[0].time,
         "ended": events[-2 if sealed else -1].time,
         "steps": [step.as_json() for step in steps],
     }
+
+
+def _parent(view: View) -> dict[str, Any] | None:
+    """The run that this one goes on from."""
+    try:
+        parent = view.parent
+    except (ValueError, LookupError, TypeError):
+        return None  # what it should be is preflight's to judge
+    if parent is None:
+        return None
+    return {"run_id": parent.run_id, "version": parent.version, "seal": parent.seal}
 
 
 @cache

@@ -16,6 +16,8 @@ from orchestrator.plan.command import CommandPlan
 from orchestrator.plan.derive import plan_of
 from orchestrator.plan.model import Plan
 from orchestrator.qualify import bundles, pins
+from orchestrator.qualify import parent as parents
+from orchestrator.qualify.adopt import adopt
 from orchestrator.qualify.options import RunOptions
 from orchestrator.qualify.pins import Pinned
 from orchestrator.qualify.placement import place, refusals
@@ -56,13 +58,17 @@ def open_run(options: RunOptions) -> Opening:
         "keep": options.keep,
         "owner": options.owner,
     }
+    beside: dict[str, bytes] = {}
+    if options.origin is not None:
+        beside = adopt(lane, *options.origin)
+        first["parent_sha256"] = sha256_bytes(beside[f"{parents.FOLDER}/{parents.FILE}"])
     if options.pods is None:
         here = {**first, "pods": LOCAL, "remote_root": _remote_root()}
-        return Opening(bundles.create(options.bundles, lane, plan, here), None)
+        return Opening(bundles.create(options.bundles, lane, plan, here, beside), None)
     pods, pinned = _rental(options.pods, lane, plan, options)
     data = dumps(pinned.as_json())
     there = {**first, "pods": str(options.pods), "pods_sha256": sha256_bytes(data), "remote_root": ""}
-    beside = {pins.FILE: data}
+    beside[pins.FILE] = data
     return Opening(bundles.create(options.bundles, lane, plan, there, beside), pods)
 
 

@@ -20,6 +20,7 @@ class RunOptions:
         pods: the pods file that says where roles run. None is this machine, and for a resumed run the file
             that it was begun with.
         resume: a bundle to go on with.
+        origin: a bundle, and the version of its checkpoint that a new run goes on from.
         tracker_url: of the tracker's database; None records nothing.
         owner: who owns what is put on nodes, where a pods file does not say.
         keep: whether the run's folder stays on the nodes; a resumed run does as it was told when it began.
@@ -32,6 +33,7 @@ class RunOptions:
     content: Content
     pods: Path | None = None
     resume: Path | None = None
+    origin: tuple[Path, int] | None = None
     tracker_url: str | None = None
     owner: str = ""
     keep: bool = False

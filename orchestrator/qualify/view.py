@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -19,13 +19,16 @@ from evidence.names import fault
 from evidence.stream import read as read_stream
 from orchestrator.build.compile import Program
 from orchestrator.oracle.checkpoint import Checkpoint, CheckpointError, manifest_name, read_set, shard_names
-from orchestrator.oracle.reference import Reference, Version, bits
+from orchestrator.oracle.reference import Reference, Version
 from orchestrator.plan.command import CommandPlan, command_plan
 from orchestrator.plan.derive import Planned, derive, other_plan
 from orchestrator.plan.model import Plan
+from orchestrator.qualify import parent as parents
 from orchestrator.qualify import pins
 from orchestrator.qualify.endpoints import Wiring
 from orchestrator.qualify.launch import OTHER, OWN, Launch, ProgressLine, RoleRecord, read_role
+from orchestrator.qualify.lineage import Lineage
+from orchestrator.qualify.parent import Parent
 from orchestrator.qualify.pins import Pinned
 from orchestrator.spec.lane import LaneSpec
 from orchestrator.spec.program import CommandRunSpec
@@ -41,8 +44,6 @@ class View:
 
     def __init__(self, bundle: Path) -> None:
         self.bundle = bundle
-        self._lines: list[ProgressLine] = []
-        self._versions: dict[int, Version] = {}
         self._launched: dict[str, Launched] = {}
         self._stream_size = -1
         self._events: tuple[Event, ...] = ()
@@ -130,19 +131,70 @@ class View:
         """The plan's own sample words of a role, as the file that travels beside its executable."""
         return self.planned.samples_of(next(each for each in self.planned.plan.roles if each.name == role))
 
+    @cached_property
+    def parent(self) -> Parent | None:
+        """The checkpoint of another run that this one goes on from; None if it begins at the beginning.
+
+        Raises:
+            ValueError, LookupError, TypeError: it is not what the run was begun with.
+        """
+        data = self.bytes(f"{parents.FOLDER}/{parents.FILE}")
+        if data is None:
+            return None
+        found = Parent.from_json(loads(data))
+        changed = [
+            name for name, sha256 in found.files.items() if self.digest(f"{parents.FOLDER}/{name}") != sha256
+        ]
+        if changed:
+            raise ValueError(f"{parents.FOLDER}/{changed[0]} is not what the run was begun with")
+        return found
+
+    @property
+    def first(self) -> int:
+        """The version that the run begins with; 0, or its parent's."""
+        return self.parent.version if self.parent else 0
+
+    @property
+    def restore(self) -> dict[str, str] | None:
+        """What its first launches are given: name under `restore/` -> bundle file; None for nothing."""
+        return self.parent.restore if self.parent else None
+
+    def epoch(self, number: int) -> int:
+        """The epoch of the run's first, second, ... start in a row: later than its parent's."""
+        return number + (self.parent.epoch if self.parent else 0)
+
+    @property
+    def split(self) -> int:
+        """The version at which the split run stops; half way where the run begins past the declared one."""
+        declared = self.lane.split
+        return declared if declared > self.first else (self.first + self.lane.updates) // 2
+
+    @cached_property
+    def beginning(self) -> Version | None:
+        """The state that the parent left; None without a parent.
+
+        Raises:
+            CheckpointError: its set is not whole, or not of this system.
+        """
+        if self.parent is None:
+            return None
+        held = {name: self.bytes(file) or b"" for name, file in self.parent.restore.items()}
+        manifest = held.pop(parents.MANIFEST)
+        found = read_set(self.planned.plan.system, manifest, held)
+        return Version(found.version, found.words, {})
+
+    @cached_property
+    def before(self) -> View | None:
+        """The parent's own specs, and what it began from, as far as they are needed to run it again."""
+        return View(self.bundle / parents.FOLDER) if self.parent else None
+
     def line(self, number: int) -> ProgressLine:
         """The line of `progress` that the reference yields for an update; computed once.
 
         Raises:
             NonFiniteError: the declared arithmetic leaves the finite numbers before that.
         """
-        while len(self._lines) < number:
-            version = next(self._more)
-            loss = bits(version.results["loss"])
-            self._lines.append(ProgressLine(version.number, version.state, loss))
-            if version.number in (1, self.lane.split, self.lane.updates):
-                self._versions[version.number] = version
-        return self._lines[number - 1]
+        return self._lineage(number).line(number)
 
     def version(self, number: int) -> Version:
         """What the reference yields after 1, `split` or `updates` updates; the others' words are not kept.
@@ -150,20 +202,34 @@ class View:
         Raises:
             NonFiniteError: the declared arithmetic leaves the finite numbers before that.
         """
-        self.line(number)
-        return self._versions[number]
+        return self._lineage(number).version(number)
+
+    def words_at(self, number: int) -> tuple[float, ...]:
+        """The state that the reference yields after any number of updates; computed anew each time."""
+        start = self.beginning if self.beginning and number > self.first else None
+        versions = self._reference.versions(start)
+        return next(version.words for version in versions if version.number == number)
 
     def evaluation(self, number: int) -> dict[str, float]:
         """Results that the reference yields at a version."""
         return self._reference.evaluate(self.version(number))
 
+    def _lineage(self, number: int) -> Lineage:
+        """Updates past the parent's checkpoint; or those from the initial state, as controls make them."""
+        return self._onwards if number > self.first else self._anew
+
+    @cached_property
+    def _onwards(self) -> Lineage:
+        kept = (1, self.split, self.lane.updates)
+        return Lineage(self._reference, self.beginning, kept)
+
+    @cached_property
+    def _anew(self) -> Lineage:
+        return Lineage(self._reference, None, (1,))
+
     @cached_property
     def _reference(self) -> Reference:
         return Reference(self.planned.plan, self.planned.words)
-
-    @cached_property
-    def _more(self) -> Iterator[Version]:
-        return self._reference.versions()
 
     def attempts(self, step: str) -> int:
         """How often a step was begun."""

@@ -38,6 +38,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "says, else this machine)",
     )
     parser.add_argument("--resume", metavar="BUNDLE", help="go on with this bundle, or `last`")
+    parser.add_argument(
+        "--from",
+        dest="origin",
+        metavar="BUNDLE:checkpoint@N",
+        help="go on, in a new run, from a checkpoint that another run of the same system left (BUNDLE may "
+        "be `last`)",
+    )
     parser.add_argument("--require", choices=GRADES, help="exit 1 if the evidence is of a lesser grade")
     parser.add_argument(
         "--bundles", type=Path, metavar="DIR", help="where the bundle goes (default: the project's)"
@@ -56,6 +63,8 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError(
             "either a lane or --resume BUNDLE is needed, and not both: a bundle has its lane in it"
         )
+    if args.origin is not None and args.resume is not None:
+        raise UsageError("--from begins a new run, --resume goes on with one: not both")
     options = _options(args)
     if options.resume and is_sealed(options.resume):
         complain(f"{options.resume} was sealed before: nothing runs again, and what it says is only reported")
@@ -92,12 +101,21 @@ def _options(args: argparse.Namespace) -> RunOptions:
         content=content,
         pods=_pods(args.pods or _gate(lane)),
         resume=find_bundle(args.resume, bundles) if args.resume else None,
+        origin=_origin(args.origin, bundles) if args.origin else None,
         tracker_url=args.db or default_url(project.tracker_url),
         owner=project.owner,
         keep=args.keep,
         cache=cache_folder(),
         secrets=Secrets.here(project.secrets),
     )
+
+
+def _origin(named: str, bundles: Path) -> tuple[Path, int]:
+    """Give the bundle and the version of `BUNDLE:checkpoint@N`."""
+    bundle, found, number = named.rpartition(":checkpoint@")
+    if not found or not bundle or not (number.isascii() and number.isdecimal()) or int(number) < 1:
+        raise UsageError(f"--from names a bundle's checkpoint (got {named}, expected BUNDLE:checkpoint@N)")
+    return find_bundle(bundle, bundles), int(number)
 
 
 def _pods(named: str) -> Path | None:

@@ -26,7 +26,6 @@ from orchestrator.qualify.view import View
 NAME = "evaluate"
 DOES = "evaluates the resumed checkpoint in new processes; then the same with one byte of it flipped"
 CHECKS = ("the results equal the reference's", "the corrupted checkpoint is refused as checkpoint-chunk")
-EPOCH = 3
 FRESH, CORRUPTED = "fresh", "corrupted"
 
 
@@ -35,9 +34,9 @@ def asked(view: View, folder: str) -> Iterator[Wanted]:
     updates = view.lane.updates
     restore = view.checkpoint_files(f"{view.attempt(split.NAME)}/{split.PARTS[1]}", updates)
     if restore:
-        yield Wanted(FRESH, EPOCH, updates, "evaluate", restore=restore)
+        yield Wanted(FRESH, view.epoch(3), updates, "evaluate", restore=restore)
         altered, placed = flip_shard_byte(view, restore, f"{folder}/{CORRUPTED}")
-        yield Wanted(CORRUPTED, EPOCH, updates, "evaluate", restore=altered, placed=placed)
+        yield Wanted(CORRUPTED, view.epoch(3), updates, "evaluate", restore=altered, placed=placed)
 
 
 def act(launcher: Launcher) -> None:

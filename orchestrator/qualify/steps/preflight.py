@@ -17,6 +17,9 @@ from evidence.files import write_whole
 from orchestrator.admit.host import admit
 from orchestrator.admit.memory import demand
 from orchestrator.errors import Label, Refusal
+from orchestrator.oracle.checkpoint import CheckpointError
+from orchestrator.oracle.reference import Version
+from orchestrator.qualify import parent as parents
 from orchestrator.qualify.checks import Check, Verdict, equal
 from orchestrator.qualify.fitness import DEADLINE_S, LEAST_BYTES, LEAST_INODES, examine
 from orchestrator.qualify.launcher import Launcher
@@ -162,6 +165,7 @@ def judge(view: View) -> tuple[Check, ...]:
         equal(f"{name}-executes", (file,), "exit 0 from a probe in the run's folder", _probe_said(node))
         for name, node in nodes.items()
     ]
+    checks += _parent(view)
     for name, node in nodes.items():
         checks += _supplies(view, file, name, node)
     run = view.lane.run
@@ -170,6 +174,29 @@ def judge(view: View) -> tuple[Check, ...]:
         checks += (_instruction_set(view, file, role, nodes[placement[role]]) for role in view.roles)
         checks += _memory(view, file, placement, admit(view.planned.plan, run, placement, quotas), quotas)
     return tuple(checks)
+
+
+def _parent(view: View) -> Iterator[Check]:
+    """The checkpoint that the run goes on from: of this system, whole, as its own run must have left it."""
+    parent, before = view.parent, view.before
+    named = view.events()[0].data.get("parent_sha256")
+    file = f"{parents.FOLDER}/{parents.FILE}"
+    if parent is None or before is None:
+        if named is not None:
+            yield Check("parent", Verdict.FAIL, (file,), "the parent that the run was begun with", "nothing")
+        return
+    yield equal("parent", (file, "stream.jsonl"), named, view.digest(file))
+    yield equal("parent-system", (file,), view.plan.system_digest, before.plan.system_digest)
+    yield equal("parent-plan", (file,), parent.plan, before.plan.digest)
+    inputs = tuple(parent.restore.values())
+    fine = f"the reference's state at update {parent.version}"
+    try:
+        beginning = view.beginning
+    except CheckpointError as error:
+        yield Check("parent-checkpoint", Verdict.FAIL, inputs, fine, str(error))
+        return
+    is_same = beginning == Version(parent.version, before.words_at(parent.version), {})
+    yield equal("parent-checkpoint", inputs, fine, fine if is_same else "another state")
 
 
 def _probe_said(node: Mapping[str, Any]) -> str:

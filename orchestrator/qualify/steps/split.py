@@ -20,10 +20,10 @@ PARTS = ("part-1", "part-2")
 
 def asked(view: View, folder: str) -> Iterator[Wanted]:
     """Two launches; the second is given the first one's checkpoint on every node, if there is one."""
-    yield Wanted(PARTS[0], epoch=1, target=view.lane.split)
-    restore = view.checkpoint_files(f"{folder}/{PARTS[0]}", view.lane.split)
+    yield Wanted(PARTS[0], view.epoch(1), view.split, restore=view.restore)
+    restore = view.checkpoint_files(f"{folder}/{PARTS[0]}", view.split)
     if restore:
-        yield Wanted(PARTS[1], epoch=2, target=view.lane.updates, restore=restore)
+        yield Wanted(PARTS[1], view.epoch(2), view.lane.updates, restore=restore)
 
 
 def act(launcher: Launcher) -> None:
@@ -40,7 +40,8 @@ def judge(view: View) -> tuple[Check, ...]:
     if view.command is not None:
         return series.judge(view, view.command, NAME)
     checks: list[Check] = []
-    for wanted, first in zip(asked(view, f"{view.attempt(NAME)}"), (1, view.lane.split + 1), strict=False):
+    firsts = (view.first + 1, view.split + 1)
+    for wanted, first in zip(asked(view, f"{view.attempt(NAME)}"), firsts, strict=False):
         part, missing = began(view, NAME, wanted.name)
         checks += missing
         if part is not None:

@@ -29,7 +29,8 @@ RUNS = ("run-1", "run-2")
 def asked(view: View) -> Iterator[Wanted]:
     """Two launches that differ in nothing but their name."""
     for name in RUNS:
-        yield Wanted(name, epoch=1, target=view.lane.updates, publish_at=view.lane.split)
+        updates, split = view.lane.updates, view.split
+        yield Wanted(name, view.epoch(1), updates, publish_at=split, restore=view.restore)
 
 
 def act(launcher: Launcher) -> None:
@@ -55,9 +56,9 @@ def judge(view: View) -> tuple[Check, ...]:
         missing += absent
         if launched is not None:
             found.append(launched)
-            checks += trained(launched, wanted, first=1)
+            checks += trained(launched, wanted, first=view.first + 1)
     if len(found) == len(RUNS):
-        checks.insert(0, _deterministic(found[0], found[1], (view.lane.split, view.lane.updates)))
+        checks.insert(0, _deterministic(found[0], found[1], (view.split, view.lane.updates)))
     return (*checks, *missing)
 
 
