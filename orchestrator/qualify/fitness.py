@@ -18,6 +18,8 @@ DEADLINE_S: Final = 30.0
 LEAST_BYTES: Final = 64 << 20
 """Room that programs, outputs and checkpoints of the shipped lanes need many times over."""
 LEAST_INODES: Final = 1000
+LEFT_BEHIND: Final = "left behind"
+"""In what a node says of a lock that counts no more."""
 # the nearest folder that is there, whether it may be written, and all mounts
 _PLACE: Final = """\
 d=$1
@@ -133,7 +135,7 @@ def faults(seen: Examined) -> Iterator[Fault]:
         if not answer:
             message = f"the emulator for {target} does not answer (got nothing, expected its version)"
             yield Fault(Label.EMULATOR_MISSING, message, "install Debian's package qemu-user-static there")
-    if seen.lock and "left behind" not in seen.lock:
+    if seen.lock and LEFT_BEHIND not in seen.lock:
         yield Fault(
             Label.RUN_LOCKED,
             f"another run has this node (got {seen.lock}, expected none)",

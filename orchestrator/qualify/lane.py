@@ -93,6 +93,7 @@ def _reached(journal: Journal, opening: Opening, view: View, allowed: Limits) ->
     begun = opened.stream.events[0].data
     is_over = opened.stream.sealed or view.attempt(record.NAME) is not None
     reached = reach.Reached({}, {}, {}, {})
+    crew = Crew(allowed, far=pods is not None)
     try:
         if pods is None:
             root = PurePosixPath(begun["remote_root"]) / opened.stream.source
@@ -103,8 +104,11 @@ def _reached(journal: Journal, opening: Opening, view: View, allowed: Limits) ->
                 observer.note(said)
             reached = reach.rental(pods, view, begun["owner"], allowed, journal.of_node)
         if not is_over:
-            reach.settle_in(reached, opened.stream.source, Crew(allowed, far=pods is not None), observer.note)
+            reach.settle_in(reached, opened.stream.source, crew, observer.note)
     except (RefusedError, RemoteError, StopLaneError) as error:
+        if not opened.resumed:
+            allowed.part()
+            reach.move_out(reached, opened.stream.source, crew)
         reached.close()
         way_out = ""
         if opened.resumed:

@@ -12,12 +12,14 @@ from pathlib import PurePosixPath
 
 from orchestrator.errors import Label, Refusal, RefusedError, Where
 from orchestrator.qualify.crew import Crew
+from orchestrator.qualify.fitness import LEFT_BEHIND, examine, faults
 from orchestrator.qualify.limits import Limits
 from orchestrator.qualify.view import LOCAL, View
-from orchestrator.remote.base import Remote, RemoteError, UnreachableError
+from orchestrator.remote.base import NodeLostError, Remote, RemoteError, UnreachableError
 from orchestrator.remote.local import Local
 from orchestrator.spec.pods import PodsSpec
 
+MOVE_OUT_S = 10.0
 Journal = Callable[[str, Mapping[str, object]], None]
 
 
@@ -79,27 +81,49 @@ def settle_in(reached: Reached, run_id: str, crew: Crew, note: Callable[[str], N
     """Locks every node for this run and makes the run's folder there.
 
     Raises:
-        RefusedError: another run has a node, or a folder cannot be made.
+        RefusedError: another run has a node, or a node is not fit; all that is wrong with all of them.
         UnreachableError: a node is gone.
         StopLaneError: a limit or a person ended the lane meanwhile.
     """
+    tasks = [(name, partial(_settle, reached, name, run_id, note)) for name in reached.nodes]
+    if refusals := [refusal for found in crew.each(tasks) for refusal in found]:
+        raise RefusedError(refusals)
 
-    def settle(name: str) -> str:
-        node, base = reached.nodes[name], reached.bases.get(name)
+
+def _settle(reached: Reached, name: str, run_id: str, note: Callable[[str], None]) -> tuple[Refusal, ...]:
+    """One node's part; what it is refused for."""
+    node, base, owner = reached.nodes[name], reached.bases.get(name), reached.owners[name]
+    if base is not None:
+        where = Where(f"{name}:{base}")
+        # the lock is looked at below: this very run may have it
+        found = [fault for fault in faults(examine(node, str(base), {})) if fault.label != Label.RUN_LOCKED]
+        if found:
+            return tuple(Refusal(fault.label, fault.message, where, hint=fault.hint) for fault in found)
+        if (holder := node.lock_holder(base)) and LEFT_BEHIND in holder:
+            note(f"{name}: took over the lock of {holder}")
+        if holder := node.lock(base, run_id, owner):
+            message = f"another run has this node (got {holder}, expected none)"
+            hint = "wait for it, or end it: `orch stop`"
+            return (Refusal(Label.RUN_LOCKED, message, where, hint=hint),)
+    try:
+        node.make_root(reached.roots[name], owner)
+    except (UnreachableError, NodeLostError):
+        raise
+    except RemoteError as error:
+        return (Refusal(error.label or Label.REMOTE_ROOT, str(error), Where(str(reached.roots[name]))),)
+    return ()
+
+
+def move_out(reached: Reached, run_id: str, crew: Crew) -> None:
+    """Takes back what `settle_in` did, on every node that answers: for a run that never begins."""
+    tasks = [(name, partial(_move_out, reached, name, run_id)) for name in reached.nodes]
+    crew.settle(tasks, MOVE_OUT_S)
+
+
+def _move_out(reached: Reached, name: str, run_id: str) -> None:
+    node, base = reached.nodes[name], reached.bases.get(name)
+    try:
+        node.remove(reached.roots[name])
+    finally:
         if base is not None:
-            if stale := node.lock_holder(base):
-                note(f"{name}: found the lock of {stale}")
-            if holder := node.lock(base, run_id, reached.owners[name]):
-                message = f"another run has this node (got {holder}, expected none)"
-                hint = "wait for it, or end it: `orch stop`"
-                raise RefusedError([Refusal(Label.RUN_LOCKED, message, Where(f"{name}:{base}"), hint=hint)])
-        try:
-            node.make_root(reached.roots[name], reached.owners[name])
-        except UnreachableError:
-            raise
-        except RemoteError as error:
-            where = Where(str(reached.roots[name]))
-            raise RefusedError([Refusal(error.label or Label.REMOTE_ROOT, str(error), where)]) from error
-        return name
-
-    crew.each([(name, partial(settle, name)) for name in reached.nodes])
+            node.unlock(base, run_id)
