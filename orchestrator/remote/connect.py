@@ -68,14 +68,13 @@ class Connected:
         _close(self.connections)
 
 
-def connect(node: Node, *, deadline_s: float) -> Connected:
-    """Connects to a node and logs in.
+def connect(node: Node, settings: Settings, *, deadline_s: float) -> Connected:
+    """Connects to a node, as `settings_for` says how, and logs in.
 
     Raises:
         UnreachableError: there is no way to it now.
         RemoteError: `host-key-unknown`, `host-key-changed`, `auth-refused`, `shell-unusable`.
     """
-    settings = settings_for(node.host, node.user, node.port)
     _demand_no_proxy(node.name, settings)
     login = login_of(node.name, node.key, settings)
     expected = expected_of(node.name, settings, node.host_key)
