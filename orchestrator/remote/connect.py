@@ -33,6 +33,7 @@ KEEPALIVE_S: Final = 15
 _AT_ONCE: Final = 8
 _FIRST_PAUSE_S: Final = 0.1
 _LONGEST_PAUSE_S: Final = 2.0
+_QUICKACK: Final = getattr(socket, "TCP_QUICKACK", None)  # Linux has it
 _RUNPOD_PROXY: Final = "ssh.runpod.io"
 # a server with too many guests hangs up before it has said what it is; so does one that just ends
 _PASSING: Final = ("protocol banner", "no existing session", "connection dropped", "connection lost")
@@ -234,9 +235,25 @@ def _close(connections: tuple[fabric.Connection, ...]) -> None:
             connection.connect_kwargs.get("sock", connection.client).close()
 
 
+class _PromptSocket(socket.socket):
+    """Acknowledges at once: a server holds its second small packet back until the first is acknowledged.
+
+    Left to itself, the system takes 40 ms for that.
+    """
+
+    def recv(self, size: int, flags: int = 0, /) -> bytes:
+        """Takes what came, and says so."""
+        data = super().recv(size, flags)
+        if _QUICKACK is not None:
+            with suppress(OSError):
+                self.setsockopt(socket.IPPROTO_TCP, _QUICKACK, 1)
+        return data
+
+
 def _socket(settings: Settings, deadline_s: float) -> socket.socket:
     """A connection to the first address that takes one, that is found out when it is cut."""
-    made = socket.create_connection((settings.host, settings.port), timeout=deadline_s)
+    plain = socket.create_connection((settings.host, settings.port), timeout=deadline_s)
+    made = _PromptSocket(fileno=plain.detach())
     made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for option, value in (("TCP_KEEPIDLE", KEEPALIVE_S), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 3)):

@@ -39,8 +39,7 @@ orch_serve() {
 
 # who this shell is, and where
 orch_hello() {
-    orch_stat "$$"
-    printf '%s\036' "$$" "$orch_ticks" "$orch_boot" "${HOME-}" "$PATH"
+    printf '%s\036' "$$" "$orch_boot" "${HOME-}"
 }
 
 # --- looks that start no process ---

@@ -9,7 +9,6 @@ import contextlib
 import re
 import secrets
 import select
-import socket
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -40,6 +39,20 @@ class Answer:
 
     code: int
     stdout: bytes
+
+    @property
+    def last_line(self) -> str:
+        """The last line of it, for people; nothing if there is none."""
+        return self.stdout.decode("utf-8", "backslashreplace").strip().rpartition("\n")[2]
+
+
+@dataclass(frozen=True)
+class Hello:
+    """What a shell says of itself: its process, the node's boot, and the user's HOME (or nothing)."""
+
+    pid: int
+    boot_id: str
+    home: str
 
 
 class DeadlineError(Exception):
@@ -118,9 +131,6 @@ class Shell:
         self.hello = self._begin(deadline_s)
 
     def _opened(self, deadline_s: float) -> paramiko.Channel:
-        # the server holds back its second small packet until we acknowledge the first: 40 ms, if nobody says so
-        with contextlib.suppress(OSError, AttributeError):  # a channel of another host, or not Linux
-            self._transport.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)
         try:
             channel = self._transport.open_session(timeout=deadline_s)
             channel.settimeout(deadline_s)
@@ -131,7 +141,7 @@ class Shell:
             raise self._unusable(f"the server opens no session ({error or type(error).__name__})") from error
         return channel
 
-    def _begin(self, deadline_s: float) -> tuple[str, ...]:
+    def _begin(self, deadline_s: float) -> Hello:
         hello = b"printf '\\n%s %s <\\n' \"$orch_nonce\" 0; orch_hello\n"
         serve = b"printf '\\n%s %s 0\\n' \"$orch_nonce\" 0; orch_serve; exit\n"
         limit = time.monotonic() + deadline_s
@@ -146,7 +156,8 @@ class Shell:
             if not self._transport.is_active():
                 raise
             raise self._unusable("what the server runs for us is no shell, or ended at once") from error
-        return tuple(answer.stdout.decode("utf-8", "surrogateescape").split("\x1e")[:-1])
+        pid, boot_id, home, _ = answer.stdout.decode("utf-8", "surrogateescape").split("\x1e")
+        return Hello(int(pid), boot_id, home)
 
     def call(self, function: str, *words: str, deadline_s: float, data: Iterable[bytes] = ()) -> Answer:
         """Calls a function on the node, with what it reads after the call.

@@ -8,14 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import re
-import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import PurePosixPath
 from typing import Final, TypeVar
-
-import paramiko
 
 from orchestrator.errors import Label
 from orchestrator.remote import lock, notes, proc
@@ -30,15 +27,14 @@ from orchestrator.remote.base import (
     RemoteError,
     Room,
     Tunnel,
-    UnreachableError,
 )
-from orchestrator.remote.connect import Connected, connect
-from orchestrator.remote.line import Lines
+from orchestrator.remote.connect import Connected
 from orchestrator.remote.runners import PASSED_ON, RUNNER, demand_names
-from orchestrator.remote.shell import Answer, DeadlineError, Shell, quoted
+from orchestrator.remote.shell import Answer, quoted
 from orchestrator.remote.ssh_facts import HASH, TOOLS, clock_of, facts_of, room_of, tool_name
 from orchestrator.remote.ssh_folders import ABSENT, SEPARATOR, SshFolders, SshLock, decoded, names_of
 from orchestrator.remote.tunnel import open_tunnel
+from orchestrator.remote.way import Way
 from orchestrator.spec.pods import Node
 
 CONNECT_S: Final = 30.0
@@ -46,7 +42,6 @@ CONNECT_S: Final = 30.0
 _UNMARKED: Final = 2
 _MISMATCH: Final = 4
 _NO_HASH: Final = 5
-_ANSWER_S: Final = 60.0
 _BULK_S: Final = 600.0
 _END_S: Final = 2.0
 _LOOK_S: Final = 0.001
@@ -74,126 +69,28 @@ class Ssh:
         connected: Callable[[Connected, bytes], None] = lambda *_: None,
     ) -> None:
         self.name = node.name
-        self._node = node
-        self._connect_s = connect_s
-        self._connected = connected
-        self._lock = threading.RLock()
-        self._way: Connected | None = None
-        self._shell: Shell | None = None
-        self._is_closed = False
+        self._way = Way(node, connect_s=connect_s, connected=connected)
+        self._ask = self._way.ask
         self._roots: set[PurePosixPath] = set()
         self._runner = RUNNER.read_bytes()
         self._runner_name = f".orch-runner-{hashlib.sha256(self._runner).hexdigest()[:16]}.sh"
-        self._lines = Lines(self.name, lambda: connect(node, deadline_s=connect_s))
-
-    # --- the way there ---
-
-    def transport(self) -> paramiko.Transport:
-        """The connection that the shell is on; made if there is none.
-
-        Raises:
-            UnreachableError: there is no way now.
-        """
-        with self._lock:
-            if self._way is None or not self._way.transport.is_active():
-                self._drop()
-                self._way = connect(self._node, deadline_s=self._connect_s)
-            if self._is_closed:  # meanwhile, or before
-                self._way.close()
-                raise RemoteError(f"{self.name}: the way to it was closed (got a request, expected none)")
-            return self._way.transport
-
-    def lines(self) -> Lines:
-        """Further connections, for tunnels."""
-        return self._lines
-
-    def _open_shell(self) -> Shell:
-        if self._shell is None or self._way is None or not self._way.transport.is_active():
-            transport = self.transport()
-            assert self._way is not None  # noqa: S101  # it has just been made
-            try:
-                self._shell = Shell(self.name, transport, deadline_s=self._connect_s)
-            except RemoteError:
-                self._drop()
-                raise
-            self._connected(self._way, self._shell.noise)
-        return self._shell
-
-    def _drop(self) -> None:
-        """Lets go of a shell that is of no use, and of the connection if that is gone too."""
-        if self._shell is not None:
-            self._shell.close()
-            self._shell = None
-        if self._way is not None and not self._way.transport.is_active():
-            self._way.close()
-            self._way = None
-
-    def _with_shell(self, what: str, deadline_s: float, use: Callable[[Shell], T]) -> T:
-        """One request; whatever breaks it off leaves a shell of which nobody knows where it is."""
-        with self._lock:
-            try:
-                return use(self._open_shell())
-            except DeadlineError as error:
-                self._drop()
-                message = f"{self.name}: the node is there and did not {what} in time"
-                raise UnreachableError(f"{message} (got nothing within {deadline_s:.0f} s)") from error
-            except BaseException:
-                self._drop()
-                raise
-
-    def _ask(
-        self,
-        what: str,
-        function: str,
-        *words: str,
-        deadline_s: float = _ANSWER_S,
-        data: Iterable[bytes] = (),
-    ) -> Answer:
-        """Calls a function on the node; words are passed as they are.
-
-        Raises:
-            RemoteError: the node refuses, in its own words.
-        """
-        call = [quoted(word) for word in words]
-        answer = self._with_shell(
-            what, deadline_s, lambda shell: shell.call(function, *call, deadline_s=deadline_s, data=data)
-        )
-        if answer.code == 1:
-            raise RemoteError(f"{self.name}: cannot {what}: {_words(answer)}")
-        return answer
 
     def close(self) -> None:
-        """Closes the connections, for good; what runs there goes on. Whoever waits for an answer gets none.
-
-        A connection that is just being made is closed by whoever makes it: nobody waits for that here.
-        """
-        self._is_closed = True
-        self._lines.close()
-        if (way := self._way) is not None:
-            way.close()
-        if self._lock.acquire(timeout=_CLOSE_S):
-            try:
-                self._drop()
-            finally:
-                self._lock.release()
+        """Closes the connections; what runs there goes on."""
+        self._way.close()
 
     # --- the node itself ---
 
     def facts(self) -> NodeFacts:
         """What its /proc and `uname` say."""
         return facts_of(
-            lambda what, *words: decoded(self._ask("look at the node", what, *words)), self._boot()
+            lambda what, *words: decoded(self._ask("look at the node", what, *words)),
+            self._way.hello().boot_id,
         )
-
-    def _boot(self) -> str:
-        return self._hello(2)
-
-    def _hello(self, place: int) -> str:
-        return self._with_shell("say what it is", self._connect_s, lambda shell: shell.hello[place])
 
     def resolve(self, root: PurePosixPath) -> PurePosixPath:
         """Under HOME as the node's shell has it, unless it is absolute."""
-        home = PurePosixPath(self._hello(3))
+        home = PurePosixPath(self._way.hello().home)
         if not home.is_absolute() and not root.is_absolute():
             raise RemoteError(
                 f"{self.name}: the user there has no home folder (got HOME={str(home)!r}, expected a path);"
@@ -208,7 +105,7 @@ class Ssh:
 
     def clock(self) -> Clock:
         """From `date`, between two looks at our own."""
-        self._boot()  # the way there is not part of the round trip
+        self._way.hello()  # the way there is not part of the round trip
         begun = time.time_ns()
         said = decoded(self._ask("look at the clock", "orch_date"))
         clock = clock_of(said, begun, time.time_ns())
@@ -233,7 +130,7 @@ class Ssh:
     def run(self, argv: Sequence[str], *, deadline_s: float) -> Completed:
         """Runs it in a session of its own, which the deadline ends, there too if we are gone by then."""
         words = [quoted(word) for word in argv]
-        done = self._with_shell(
+        done = self._way.use(
             f"end `{argv[0]}`", deadline_s, lambda shell: shell.run(words, deadline_s=deadline_s)
         )
         return Completed(*done)
@@ -256,7 +153,7 @@ class Ssh:
         pieces = (data,) if data else ()
         answer = self._settled("orch_put", *words, "1" if is_kept else "", data=pieces)
         if answer.code == _MISMATCH:
-            got = _words(answer)
+            got = answer.last_line
             raise RemoteError(f"{self.name}: {path} is not what was sent (got {got}, expected {digest})")
         return digest
 
@@ -414,15 +311,7 @@ class Ssh:
             raise RemoteError(
                 f"{self.name}: there is no tunnel to {to.name} (got this machine, expected a node over SSH)"
             )
-        return open_tunnel(self._lines, to.lines(), port)
-
-
-def _words(answer: Answer) -> str:
-    return (
-        answer.stdout.decode("utf-8", "backslashreplace").strip().splitlines()[-1]
-        if answer.stdout.strip()
-        else "no reason was given"
-    )
+        return open_tunnel(self._way.lines, to._way.lines, port)  # noqa: SLF001  # another one of ours
 
 
 def _noted(field: str) -> str | None:

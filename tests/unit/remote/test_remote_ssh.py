@@ -64,10 +64,9 @@ def test_a_shell_that_was_killed_is_found_gone_and_another_one_works(reach: Call
         lambda: at.remote.run(["true"], deadline_s=30),
         lambda: at.remote.list(at.root),
     ):
-        at.remote.facts()
+        shell = at.remote._way.hello().pid
         killer = Ssh(declared(at.node))
-        assert at.remote._shell is not None
-        assert killer.run(["kill", "-KILL", at.remote._shell.hello[0]], deadline_s=30).exit == 0
+        assert killer.run(["kill", "-KILL", str(shell)], deadline_s=30).exit == 0
         killer.close()
         with pytest.raises(UnreachableError, match="the shell there has ended"):
             use()
