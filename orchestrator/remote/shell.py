@@ -1,6 +1,6 @@
 """One long-lived POSIX shell on a node: requests and answers, framed by marks that nothing else can write.
 
-Knows the channel, the marks and the deadlines. Must not know what the functions in `node.sh` are for.
+Knows the channel, the marks and the deadlines. Must not know what the functions in `node/` are for.
 """
 
 from __future__ import annotations
@@ -21,7 +21,11 @@ import paramiko
 from orchestrator.errors import Label
 from orchestrator.remote.base import RemoteError, UnreachableError
 
-SCRIPT: Final = Path(__file__).with_name("node.sh")
+# what the shell reads before it serves; the order is of no matter, but for the first
+SCRIPTS: Final = tuple(
+    Path(__file__).with_name("node") / f"{name}.sh"
+    for name in ("serve", "looks", "files", "folders", "jobs", "machine")
+)
 # `env`, since csh sets no variable before a command; `exec`, since nobody needs the login shell any more
 COMMAND: Final = "exec env LC_ALL=C sh"
 
@@ -146,7 +150,7 @@ class Shell:
         serve = b"printf '\\n%s %s 0\\n' \"$orch_nonce\" 0; orch_serve; exit\n"
         limit = time.monotonic() + deadline_s
         try:
-            self._send(b"orch_nonce=%s\n" % self._nonce + SCRIPT.read_bytes() + hello + serve, limit)
+            self._send(b"orch_nonce=%s\n" % self._nonce + b"".join(script.read_bytes() for script in SCRIPTS) + hello + serve, limit)
             answer = self._answer(0, limit)
         except DeadlineError as error:
             self.close()

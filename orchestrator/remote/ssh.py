@@ -1,6 +1,6 @@
 """A node over SSH: the same contract as this machine, through one shell that lives as long as the connection.
 
-Knows the functions of `node.sh` and what they answer. How the connection comes about is `connect.py`'s, how
+Knows the functions in `node/` and what they answer. How the connection comes about is `connect.py`'s, how
 requests are framed `shell.py`'s.
 """
 
@@ -114,7 +114,7 @@ class Ssh:
         return clock
 
     def missing_tools(self) -> tuple[str, ...]:
-        """What `node.sh` and the runner call, and something that hashes."""
+        """What the scripts and the runner call, and something that hashes."""
         said = decoded(self._ask("look for tools", "orch_tools", *TOOLS))
         return tuple(map(tool_name, said.split(SEPARATOR)[:-1]))
 

@@ -1,6 +1,6 @@
 """Folders and locks on a node over SSH, for the rules in `root.py` and `lock.py`.
 
-Knows how `node.sh` answers about them. Must not know the rules.
+Knows how the scripts in `node/` answer about them. Must not know the rules.
 """
 
 from __future__ import annotations
