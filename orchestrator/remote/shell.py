@@ -150,7 +150,13 @@ class Shell:
         serve = b"printf '\\n%s %s 0\\n' \"$orch_nonce\" 0; orch_serve; exit\n"
         limit = time.monotonic() + deadline_s
         try:
-            self._send(b"orch_nonce=%s\n" % self._nonce + b"".join(script.read_bytes() for script in SCRIPTS) + hello + serve, limit)
+            self._send(
+                b"orch_nonce=%s\n" % self._nonce
+                + b"".join(script.read_bytes() for script in SCRIPTS)
+                + hello
+                + serve,
+                limit,
+            )
             answer = self._answer(0, limit)
         except DeadlineError as error:
             self.close()
