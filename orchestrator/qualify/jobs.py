@@ -97,7 +97,8 @@ class Jobs:
         found = {}
         for file in start.files:
             data = self._file_bytes(start.role, file.source)
-            found[file.name] = node.put(data, folder / file.name, executable=is_command)
+            is_program = is_command and "/" not in file.name
+            found[file.name] = node.put(data, folder / file.name, executable=is_program)
             if found[file.name] != file.sha256:
                 raise RemoteError(
                     f"{node.name}: {folder / file.name} is not what was sent (expected {file.sha256})"

@@ -21,6 +21,7 @@ from orchestrator.spec.program import Looks
 
 LAST_LINES = 3
 _SHOWN = 400
+_SEARCHED = 1 << 16  # bytes of standard error, from its end
 
 
 def asked(launched: Launched, wanted: Wanted) -> tuple[Check, ...]:
@@ -173,7 +174,8 @@ def refused(launched: Launched, looks: Looks) -> Check:
 def _is_like(code: int | None, stderr: bytes, looks: Looks) -> bool:
     if code is None or not 0 < code < FIRST_SIGNAL_EXIT or looks.exit not in (None, code):
         return False
-    return looks.stderr is None or re.search(looks.stderr, stderr.decode("utf-8", "replace")) is not None
+    said = stderr[-_SEARCHED:].decode("utf-8", "replace")
+    return looks.stderr is None or re.search(looks.stderr, said) is not None
 
 
 def shown(looks: Looks) -> str:

@@ -65,13 +65,17 @@ def published(view: View, launch: str, role: str) -> State | None:
     if view.command is None:
         raise TypeError("only a program of the user's own publishes states of this kind")
     at = view.bundle / launch / role / OUT
-    if at.is_file():
+    if _is_plain(at):
         paths = {"": at}
     else:
-        found = sorted(path for path in at.rglob("*") if path.is_file()) if at.is_dir() else []
+        found = sorted(filter(_is_plain, at.rglob("*"))) if at.is_dir() and not at.is_symlink() else []
         paths = {path.relative_to(at).as_posix(): path for path in found}
     names = {name: path.relative_to(view.bundle).as_posix() for name, path in paths.items()}
     return State(view, names, view.command.program.checkpoint) if names else None
+
+
+def _is_plain(path: Path) -> bool:
+    return path.is_file() and not path.is_symlink()
 
 
 def restored(view: View, launch: str) -> dict[str, str]:

@@ -152,3 +152,21 @@ def test_a_setup_that_fails_is_told_by_its_last_lines(workshop: Workshop) -> Non
     assert failed(result)["setup-2-ended"]["got"] == "setup-failed: local: exit 7: no such package"
     assert not (Path(result["bundle"]) / "steps/build/1/setup-3").exists()
     assert workshop.strays() == []
+
+
+def test_a_lane_that_is_stopped_in_its_setup_leaves_nothing(workshop: Workshop) -> None:
+    own(workshop)
+    change(
+        workshop.folder / RUN,
+        ("  checkpoint: tensors\n", "  checkpoint: tensors\n  setup: [[sleep, '600']]\n"),
+    )
+    controller = workshop.start("run", LANE)
+    while not any(
+        event["type"] == "orch.job.started" for bundle in workshop.bundles() for event in events(bundle)
+    ):
+        assert controller.poll() is None
+        time.sleep(0.01)
+    controller.send_signal(signal.SIGINT)
+    controller.communicate()
+    assert controller.returncode == 4
+    assert workshop.strays() == []
