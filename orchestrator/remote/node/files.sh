@@ -109,14 +109,23 @@ orch_put() {
         orch_first "$3" >/dev/null
         return "$orch_code"
     }
-    # a file that cannot be written leaves nothing behind on the stream
-    orch_e=$({ orch_first "$3" | { umask 077; cat >"$orch_part" || { cat >/dev/null; exit 1; }; }; } 2>&1) || {
+    orch_e=$(orch_take "$3" 2>&1) || {
         rm -f -- "$orch_part"
         printf %s "${orch_e:-cannot be written}"
         return 1
     }
     orch_settle "$1" "$2" "$3" "$4" || return
     [ -z "$5" ] || orch_keep "$1" "$2"
+}
+
+orch_take() {
+    umask 077
+    if [ "$1" -le 65536 ]; then
+        # what is left on the stream if this cannot be written is no request of ours, and soon passed over
+        orch_first "$1" >"$orch_part"
+    else
+        orch_first "$1" | { cat >"$orch_part" || { cat >/dev/null; return 1; }; }
+    fi
 }
 
 orch_keep() {

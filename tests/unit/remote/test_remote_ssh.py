@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import signal
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from lab.node import SshNode, sshd
 from lab.pods import declared
 
 from orchestrator.errors import Label
+from orchestrator.remote import shell
 from orchestrator.remote.base import Job, RemoteError, UnreachableError
 from orchestrator.remote.ssh import Ssh
 
@@ -64,9 +66,9 @@ def test_a_shell_that_was_killed_is_found_gone_and_another_one_works(reach: Call
         lambda: at.remote.run(["true"], deadline_s=30),
         lambda: at.remote.list(at.root),
     ):
-        shell = at.remote._way.hello().pid
+        pid = at.remote._way.hello().pid
         killer = Ssh(declared(at.node))
-        assert killer.run(["kill", "-KILL", str(shell)], deadline_s=30).exit == 0
+        assert killer.run(["kill", "-KILL", str(pid)], deadline_s=30).exit == 0
         killer.close()
         with pytest.raises(UnreachableError, match="the shell there has ended"):
             use()
@@ -100,6 +102,39 @@ def test_a_closed_way_leaves_jobs_alone(reach: Callable[..., Reached]) -> None:
     assert other.inspect(job) == before
     other.end(at.root)
     other.close()
+
+
+def test_a_connection_that_is_cut_without_a_word_is_found_out(
+    reach: Callable[..., Reached], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both ends look open: the server is there and does nothing."""
+    monkeypatch.setattr(shell, "_SILENCE_S", 0.2)
+    monkeypatch.setattr(shell, "_ANSWER_S", 1.0)
+    at = reach()
+    if at.node.space is None:
+        pytest.skip("without namespaces nobody can tell whose servers are whose")
+    servers = [pid for pid in at.node.space.pids() if b"sshd" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+    for pid in servers:
+        os.kill(pid, signal.SIGSTOP)
+    begun = time.monotonic()
+    with pytest.raises(UnreachableError, match="silent"):
+        at.remote.list(at.root)
+    assert time.monotonic() - begun < PATIENCE_S / 2
+    for pid in servers:
+        os.kill(pid, signal.SIGCONT)
+    assert at.remote.list(at.root) == (".orch-owner",)
+
+
+def test_a_node_that_takes_long_is_not_taken_for_a_silent_one(
+    reach: Callable[..., Reached], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shell, "_SILENCE_S", 0.2)
+    at = reach()
+    assert at.remote.run(["sh", "-c", "sleep 3; echo done"], deadline_s=60).stdout == b"done\n"
+    first = at.remote._way.hello().pid
+    with pytest.raises(UnreachableError, match="the node is there and did not look at the clock in time"):
+        at.remote._way.ask("look at the clock", "sleep", "30", deadline_s=1)
+    assert at.remote._way.hello().pid != first
 
 
 CONTROLLER = """
@@ -171,8 +206,20 @@ def test_a_full_disk_is_said_and_leaves_nothing(reach: Callable[..., Reached]) -
     with pytest.raises(RemoteError, match="No space left"):
         at.remote.put(BYTES * 4, at.root / "file")
     assert at.remote.list(at.root) == (".orch-owner",)
-    at.remote.put(b"small", at.root / "file")
-    assert at.remote.get(at.root / "file") == b"small"
+    lines = b"exit 9\n\0\n" * 6000
+
+    def fill() -> None:
+        for number in range(40):
+            at.remote.put(lines, at.root / f"file-{number}")
+
+    with pytest.raises(RemoteError, match="No space left"):
+        fill()
+    names = at.remote.list(at.root)
+    assert not [name for name in names if name.endswith(".part")]
+    at.remote.remove(at.root)
+    at.remote.make_root(at.root, "tests")
+    at.remote.put(lines, at.root / "file")
+    assert at.remote.get(at.root / "file") == lines
 
 
 def test_a_job_inherits_what_the_node_has(reach: Callable[..., Reached]) -> None:
