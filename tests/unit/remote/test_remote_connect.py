@@ -357,7 +357,19 @@ def test_what_login_files_print_is_noise(server: Server, shell: str) -> None:
     assert (b"xxx" in noise) == (shell == "/bin/bash")
 
 
-@pytest.mark.parametrize("wants", [{"config": ("MaxSessions 1",)}, {"listen": "::1"}, {"server": "dropbear"}])
+@pytest.mark.parametrize(
+    "wants",
+    [
+        {"config": ("MaxSessions 1",)},
+        {"listen": "::1"},
+        {"server": "dropbear"},
+        {"shell": "/bin/bash", "files": {".bashrc": "set -eu; cd /; alias sh=false env=false\n"}},
+        {"shell": "/bin/tcsh", "files": {".tcshrc": "echo hello\n"}},
+        {"shell": "/usr/bin/fish"},
+        {"shell": "/bin/zsh", "files": {".zshenv": "setopt nomatch; echo hello\n"}},
+    ],
+    ids=lambda wants: str(wants.get("shell") or wants),
+)
 def test_what_makes_no_difference(server: Server, wants: dict[str, object]) -> None:
     node = server(**wants)
     remote = Ssh(declared(node))
