@@ -51,6 +51,7 @@ def whole_run(view: View) -> Check:
         f"process {pid} stands for several roles" for (pid, *_), count in processes.items() if count > 1
     ]
     problems += _stops(events)
+    problems += _connections(view)
     problems += _copies(view)
     if events[0].type != "orch.lane.started" or events[0].data.get("lane") != view.lane.name:
         problems.append("another lane was begun")
@@ -67,6 +68,20 @@ def _stops(events: tuple[Event, ...]) -> Iterator[str]:
     for event in events:
         if event.type == "orch.lane.stopped" and event.data["reason"] not in ended:
             yield f"the lane was stopped ({event.data['reason']}), and no step with it"
+
+
+def _connections(view: View) -> Iterator[str]:
+    """Every node of a rental was reached, and never with another host key than the pinned one."""
+    if view.pods is None:
+        return
+    seen: dict[str, set[str]] = {}
+    for event in view.events():
+        if event.type == "orch.remote.connected":
+            seen.setdefault(event.data["node"], set()).add(event.data["host_key"])
+    for name in view.pods.used:
+        pinned, keys = view.pods.nodes[name]["host_key"], seen.get(name, set())
+        if len(keys) != 1 or (pinned is not None and keys != {pinned}):
+            yield f"node {name} was reached with host keys {', '.join(sorted(keys)) or 'none'}"
 
 
 def _copies(view: View) -> Iterator[str]:

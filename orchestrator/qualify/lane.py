@@ -32,8 +32,9 @@ from orchestrator.qualify.outcome import Outcome, outcome_of
 from orchestrator.qualify.placement import described
 from orchestrator.qualify.session import Session
 from orchestrator.qualify.steps import build, preflight, record
+from orchestrator.qualify.take_up import take_up
 from orchestrator.qualify.view import View
-from orchestrator.remote.base import RemoteError
+from orchestrator.remote.base import NodeLostError, RemoteError, UnreachableError
 
 
 def run_lane(options: RunOptions, observer: Observer) -> Outcome:
@@ -78,6 +79,8 @@ def _run(options: RunOptions, observer: Observer, opening: Opening) -> Outcome:
     with _signals(allowed), _reached(journal, opening, view, allowed) as reached:
         session = _session(options, journal, view, allowed, reached)
         tracking.begin(options.tracker_url, session)
+        if session.nodes and opened.resumed:
+            _take_up(session)
         allowed.is_armed = True
         crashed = "" if opened.stream.sealed else run_steps(session)
         return _finish(options, session, view, crashed)
@@ -97,7 +100,7 @@ def _reached(journal: Journal, opening: Opening, view: View, allowed: Limits) ->
     try:
         if pods is None:
             root = PurePosixPath(begun["remote_root"]) / opened.stream.source
-            reached = reach.local(root, begun["owner"])
+            reached = reach.local(root, begun["owner"], journal.of_node)
         elif not is_over:
             observer.note(f"roles: {described(view.wiring.placement, tuple(pods.nodes))}")
             if said := str(allowed):
@@ -124,6 +127,14 @@ def _reached(journal: Journal, opening: Opening, view: View, allowed: Limits) ->
         yield reached
     finally:
         reached.close()
+
+
+def _take_up(session: Session) -> None:
+    try:
+        take_up(session)
+    except (UnreachableError, NodeLostError, StopLaneError) as error:
+        way_out = f"`orch run --resume {session.bundle}` goes on when that is mended"
+        raise UndecidedError(f"{error}; {way_out}") from error
 
 
 def _session(
@@ -164,6 +175,8 @@ def _signals(allowed: Limits) -> Iterator[None]:
 
 
 def _finish(options: RunOptions, session: Session, view: View, crashed: str) -> Outcome:
+    if not session.stream.sealed:
+        session.reached.close()
     session.journal.close_to_nodes()
     steps = judge_steps(view)
     verdict = worst(step.verdict for step in steps)

@@ -126,7 +126,7 @@ class Launcher:
         folder = self.attempt.folder / launch.name
         if not self._journalled("launch.finished", launch.name):
             states = self._wait(launch)
-            for node, why in self.session.wires.lost(self._key(launch.name)).items():
+            for node, why in self.session.wires.lost(self._key(launch.name), _shortest_s(launch)).items():
                 self._tunnel_lost(launch, node, why)
             self._keep(self.jobs.collect(launch, states))
             if versions := self.jobs.progress(launch):
@@ -321,6 +321,11 @@ class Launcher:
         for folder in {path.parent for path in files}:
             folder.mkdir(parents=True, exist_ok=True)
         write_many(self.session.withheld(self.attempt.step, files))
+
+
+def _shortest_s(launch: Launch) -> float:
+    """The shortest time after which a role takes a silent peer for lost."""
+    return min(min(start.binding.round_ms, start.binding.connect_ms) for start in launch.starts) / 1000
 
 
 def _patience_s(launch: Launch) -> float:

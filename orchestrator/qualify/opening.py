@@ -126,6 +126,10 @@ def _same_place(options: RunOptions, opened: bundles.Opened, view: View) -> Pods
             raise RefusedError([Refusal(Label.REMOTE_ROOT, message, where, hint=hint)])
         return None
     path = options.pods or Path(begun["pods"])
+    if options.pods is None and not path.exists():
+        message = f"the run's pods file is not here (got nothing at {path}, expected it)"
+        hint = "`--pods FILE` names it"
+        raise RefusedError([Refusal(Label.FILE_MISSING, message, where, hint=hint)])
     pods, now = _rental(path, view.lane, view.plan, options)
     if view.pods is not None and (found := pins.changed(view.pods, now, str(path))):
         raise RefusedError(found)

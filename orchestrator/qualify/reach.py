@@ -17,6 +17,7 @@ from orchestrator.qualify.limits import Limits
 from orchestrator.qualify.view import LOCAL, View
 from orchestrator.remote.base import NodeLostError, Remote, RemoteError, UnreachableError
 from orchestrator.remote.local import Local
+from orchestrator.remote.record import Recorded
 from orchestrator.spec.pods import PodsSpec
 
 MOVE_OUT_S = 10.0
@@ -46,9 +47,9 @@ class Reached:
             node.close()
 
 
-def local(root: PurePosixPath, owner: str) -> Reached:
+def local(root: PurePosixPath, owner: str, journal: Journal) -> Reached:
     """This machine alone."""
-    return Reached({LOCAL: Local(LOCAL)}, {}, {LOCAL: root}, {LOCAL: owner})
+    return Reached({LOCAL: Recorded(Local(LOCAL), journal)}, {}, {LOCAL: root}, {LOCAL: owner})
 
 
 def rental(pods: PodsSpec, view: View, owner: str, limits: Limits, journal: Journal) -> Reached:

@@ -146,11 +146,13 @@ class Session:
         """A port on the role's node that no socket is bound to, outside the kernel's own range.
 
         Raises:
-            RemoteError: there is none.
+            RemoteError: there is none, or the node refuses.
+            StopLaneError: the lane is to end now.
         """
         node = self.node(role)
-        taken = node.used_ports()
-        ephemeral = node.ephemeral_ports()
+        ((taken, ephemeral),) = self.crew.each(
+            [(node.name, lambda: (node.used_ports(), node.ephemeral_ports()))]
+        )
         free = [port for port in LISTEN_PORTS if port not in taken and port not in ephemeral]
         if not free:
             raise RemoteError(

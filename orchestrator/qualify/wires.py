@@ -34,12 +34,20 @@ class Wires:
         self.open.setdefault(launch, {}).update(zip(ends, tunnels, strict=True))
         return {end: tunnel.port for end, tunnel in zip(ends, tunnels, strict=True)}
 
-    def lost(self, launch: str) -> dict[str, str]:
-        """Node -> why its tunnel carries nothing any more, of those that died."""
-        tunnels = self.open.get(launch, {})
-        return {
-            node: tunnel.died or "it is gone" for node, tunnel in tunnels.items() if not tunnel.is_alive()
-        }
+    def lost(self, launch: str, deadline_s: float) -> dict[str, str]:
+        """Node -> why its tunnel may be to blame: it carries nothing any more, or did not for a while.
+
+        Args:
+            launch: whose tunnels.
+            deadline_s: the shortest one of its roles; a stall that is longer may have let it pass.
+        """
+        found = {}
+        for node, tunnel in self.open.get(launch, {}).items():
+            if not tunnel.is_alive():
+                found[node] = tunnel.died or "it is gone"
+            elif (stall_s := tunnel.stall_s) > deadline_s:
+                found[node] = f"it stalled for {stall_s:.1f} s, and a role waits for {deadline_s:g} s at most"
+        return found
 
     def take_up(self, launch: str) -> None:
         """Takes the tunnels of one launch down."""
