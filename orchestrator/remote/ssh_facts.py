@@ -12,8 +12,8 @@ from orchestrator.remote.ssh_folders import SEPARATOR
 
 HASH: Final = "sha256sum, openssl, shasum, busybox, python3 or perl"
 TOOLS: Final = (
-    *("cat", "chmod", "cp", "date", "df", "env", "head", "id", "ln", "ls", "mkdir", "mv", "rm"),
-    *("sed", "setsid", "sh", "sleep", "tail", "tr", "uname", "wc"),
+    *("cat", "chmod", "date", "df", "env", "id", "ln", "ls", "mkdir", "mv", "rm", "sed", "setsid", "sh"),
+    *("sleep", "tail", "tr", "uname", "wc"),
 )
 
 _SECOND_NS: Final = 10**9

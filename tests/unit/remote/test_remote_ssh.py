@@ -196,6 +196,7 @@ def test_tools_that_are_missing_are_named(reach: Callable[..., Reached]) -> None
 
 def test_bytes_arrive_without_head(reach: Callable[..., Reached]) -> None:
     at = reach(without=frozenset({"head"}))
+    assert at.remote.missing_tools() == ()
     at.remote.put(BYTES, at.root / "file")
     assert at.remote.get(at.root / "file") == BYTES
 
