@@ -12,12 +12,14 @@ from evidence.stream import StreamError
 from evidence.verify import verify
 from orchestrator.errors import Label, Refusal, RefusedError, Where
 from orchestrator.oracle.checkpoint import CheckpointError, read_set
-from orchestrator.plan.derive import derive
+from orchestrator.plan.derive import plan_of
+from orchestrator.plan.model import Plan
 from orchestrator.qualify import parent as parents
+from orchestrator.qualify.command import adopt as command
+from orchestrator.qualify.command.state import restored
 from orchestrator.qualify.parent import Parent
 from orchestrator.qualify.view import View
 from orchestrator.spec.lane import LaneSpec
-from orchestrator.spec.program import CommandRunSpec
 
 LEAST_UPDATES = 2  # one before the split, one after it
 
@@ -34,16 +36,13 @@ def adopt(lane: LaneSpec, bundle: Path, version: int) -> dict[str, bytes]:
         RefusedError: there is no such checkpoint in the bundle, it is not whole or of another system, or the
             lane asks for no more than it holds.
     """
-    if isinstance(lane.run, CommandRunSpec):
-        message = "only native runs go on from another run's checkpoint (got `program:`, expected `system:`)"
-        raise RefusedError([lane.document.at(Label.VALUE_CHOICE, message, ("run",))])
     where = Where(str(bundle))
     view = _view(bundle, where)
-    system = derive(lane.run).plan.system
-    if isinstance(view.lane.run, CommandRunSpec) or view.plan.system_digest != system.digest:
-        got = f"(got {view.plan.system_digest}, expected {system.digest})"
+    plan = plan_of(lane.run)
+    if view.plan.system_digest != plan.system_digest:
+        got = f"(got {view.plan.system_digest}, expected {plan.system_digest})"
         raise _refused(Label.CHECKPOINT_SYSTEM, f"its checkpoints are of another system {got}", where)
-    found = view.collected(*parents.LINEAGE)
+    found = command.collected(view, *parents.LINEAGE) if view.command else view.collected(*parents.LINEAGE)
     if version not in found:
         there = ", ".join(map(str, found)) or "none"
         message = f"it has no whole checkpoint of that version (got {version}, expected one of: {there})"
@@ -52,17 +51,21 @@ def adopt(lane: LaneSpec, bundle: Path, version: int) -> dict[str, bytes]:
         message = f"too few updates for a run from checkpoint {version} (got {lane.updates},"
         message += f" expected at least {version + LEAST_UPDATES})"
         raise RefusedError([lane.document.at(Label.VALUE_RANGE, message, ("updates",))])
-    held = {
-        name: view.bytes(file) or b"" for name, file in view.checkpoint_files(found[version], version).items()
-    }
+    files = restored(view, found[version]) if view.command else view.checkpoint_files(found[version], version)
+    held = {name: view.bytes(file) or b"" for name, file in files.items()}
+    epoch = _epoch(plan, held, where) if isinstance(plan, Plan) else 0  # a foreign program knows of none
+    seal = sha256_file(bundle / QUALIFICATION) if is_sealed(bundle) else None
+    named = Parent(view.run_id, version, epoch, seal, plan.system_digest, view.plan.digest, files={})
+    return parents.described(named, {**_specs(view), **{f"{parents.SET}/{n}": d for n, d in held.items()}})
+
+
+def _epoch(plan: Plan, held: Mapping[str, bytes], where: Where) -> int:
+    """The epoch in which a native set was captured, once it has been read whole."""
     shards = {name: data for name, data in held.items() if name != parents.MANIFEST}
     try:
-        checkpoint = read_set(system, held[parents.MANIFEST], shards)
+        return read_set(plan.system, held[parents.MANIFEST], shards).epoch
     except CheckpointError as error:
         raise _refused(error.label, str(error), where) from error
-    seal = sha256_file(bundle / QUALIFICATION) if is_sealed(bundle) else None
-    named = Parent(view.run_id, version, checkpoint.epoch, seal, system.digest, view.plan.digest, files={})
-    return parents.described(named, {**_specs(view), **{f"{parents.SET}/{n}": d for n, d in held.items()}})
 
 
 def _view(bundle: Path, where: Where) -> View:

@@ -117,17 +117,16 @@ def whole(launched: Launched) -> Check:
     return equal(f"{launched.launch.name}-published", inputs, fine, "; ".join(problems) or fine)
 
 
-def same_progress(expected: Launched, got: Launched) -> tuple[int, str]:
+def same_progress(expected: Launched, got: Launched, *, begin: int) -> tuple[int, str]:
     """The first update of which a role says something else in two launches, and what; (0, "") if none.
 
-    Only updates of which the second could speak count: from the split on if it resumed, and to its end.
+    Only updates of which both could speak count: from `begin` to the end of the second.
     """
     found: list[tuple[int, str]] = []
-    called = got.launch.starts[0].called
-    first, last = got.view.lane.split + 1 if called.resume else 1, called.target
+    last = got.launch.starts[0].called.target
     for role in got.roles:
         left, right = lines_of(expected, role), lines_of(got, role)
-        left = tuple(line for line in left if first <= line.update <= last)
+        left = tuple(line for line in left if begin <= line.update <= last)
         update, what = progress.first_difference(left, right)
         if what:
             found.append((update, f"{role}: {what}"))

@@ -29,7 +29,7 @@ def uninterrupted(view: View, plan: CommandPlan, folder: str) -> tuple[Check, ..
     found = []
     if first is not None and second is not None and all(map(experiments.succeeded, runs)):
         search = experiments.twice(view, folder)
-        found.append(_alike("deterministic", first, second, "not deterministic", search))
+        found.append(_alike("deterministic", (first, second), "not deterministic", search, view.first + 1))
     return (*found, *_beside_reference(view, plan, folder, experiments.RUNS[0]))
 
 
@@ -39,15 +39,15 @@ def split(view: View, plan: CommandPlan, folder: str) -> tuple[Check, ...]:
     parts = [at(view, folder, name) for name in experiments.PARTS]
     found = []
     if whole is not None and parts[0] is not None and experiments.succeeded(parts[0]):
-        update, said = checks.same_progress(whole, parts[0])
+        update, said = checks.same_progress(whole, parts[0], begin=view.first + 1)
         fine = "the uninterrupted run's progress up to the split"
         got = f"update {update}: {said}" if said else fine
         inputs = (*whole.files(PROGRESS), *parts[0].files(PROGRESS))
         found.append(equal("part-1-equals-uninterrupted", inputs, fine, got))
     if whole is not None and parts[1] is not None and experiments.succeeded(parts[1]):
         search = experiments.astray(view, folder)
-        said = "state is lost at resume"
-        found.append(_alike("part-2-equals-uninterrupted", whole, parts[1], said, search))
+        name, said = "part-2-equals-uninterrupted", "state is lost at resume"
+        found.append(_alike(name, (whole, parts[1]), said, search, view.split + 1))
     return (*found, *_beside_reference(view, plan, folder, experiments.PARTS[0]))
 
 
@@ -62,11 +62,14 @@ def evaluate(view: View, _plan: CommandPlan, folder: str) -> tuple[Check, ...]:
     return (equal("fresh-equals-part-2", _published(part, fresh), fine, got),)
 
 
-def _alike(name: str, expected: Launched, got: Launched, wrong: str, search: Search | None) -> Check:
+def _alike(
+    name: str, pair: tuple[Launched, Launched], wrong: str, search: Search | None, begin: int
+) -> Check:
     """Two launches that must be the same to the bit; where they part is told by the search for that."""
+    expected, got = pair
     inputs = (*expected.files(PROGRESS), *got.files(PROGRESS), *_published(expected, got))
     fine = f"{got.launch.name} is {expected.launch.name} to the bit"
-    update, progress = checks.same_progress(expected, got)
+    update, progress = checks.same_progress(expected, got, begin=begin)
     final = checks.same_state(expected, got)
     if final is None:
         return Check(name, Verdict.UNKNOWN, inputs, fine, "what they published cannot be compared")

@@ -40,6 +40,11 @@ def _training(wanted: Wanted, *, first: int = 1) -> Experiment:
     return Experiment(wanted, lambda launched: checks.trained(launched, wanted, first=first))
 
 
+def _from_start(view: View, name: str, target: int) -> Wanted:
+    """A launch from where the run begins: from nothing, or from another run's checkpoint."""
+    return Wanted(name, view.epoch(1), target, restore=view.restore)
+
+
 def _searching(wanted: Wanted) -> Experiment:
     """A launch that only says where to look: how it ended is seen in what it left."""
     return Experiment(wanted, lambda launched: checks.asked(launched, wanted))
@@ -106,7 +111,7 @@ def _refused(wanted: Wanted, looks: Looks) -> Experiment:
 def uninterrupted(view: View, plan: CommandPlan, folder: str) -> Iterator[Experiment]:
     """All updates, twice; the reference; and where the two runs part, if they do."""
     for name in RUNS:
-        yield _training(Wanted(name, 1, view.lane.updates))
+        yield _training(_from_start(view, name, view.lane.updates), first=view.first + 1)
         if not succeeded(at(view, folder, name)):
             return
     if plan.program.reference is not None:
@@ -121,26 +126,25 @@ def twice(view: View, folder: str) -> Search | None:
     first, second = (at(view, folder, name) for name in RUNS)
     if first is None or second is None:
         return None
-    update, said = checks.same_progress(first, second)
+    update, said = checks.same_progress(first, second, begin=view.first + 1)
     if not said and not checks.same_state(first, second):
         return None
 
     def pair(version: int) -> tuple[Wanted, Wanted]:
-        return Wanted(f"once-{version}", 1, version), Wanted(f"again-{version}", 1, version)
+        return _from_start(view, f"once-{version}", version), _from_start(view, f"again-{version}", version)
 
-    return Search(view, folder, 0, update or view.lane.updates, pair)
+    return Search(view, folder, view.first, update or view.lane.updates, pair)
 
 
 def split(view: View, plan: CommandPlan, folder: str) -> Iterator[Experiment]:
     """Up to the split; the rest from its checkpoint; the reference; and where the resumed run goes astray."""
-    at_split = view.lane.split
-    yield _training(Wanted(PARTS[0], 1, at_split))
+    yield _training(_from_start(view, PARTS[0], view.split), first=view.first + 1)
     restore = state.restored(view, f"{folder}/{PARTS[0]}")
     if not restore or not succeeded(at(view, folder, PARTS[0])):
         return
-    yield _training(Wanted(PARTS[1], 2, view.lane.updates, restore=restore), first=at_split + 1)
+    yield _training(Wanted(PARTS[1], 2, view.lane.updates, restore=restore), first=view.split + 1)
     if plan.program.reference is not None:
-        yield _reference(view, at_split)
+        yield _reference(view, view.split)
     search = astray(view, folder)
     if search is not None:
         yield from map(_searching, search.wanted())
@@ -151,16 +155,16 @@ def astray(view: View, folder: str) -> Search | None:
     whole, part = view.launch("uninterrupted", RUNS[0]), at(view, folder, PARTS[1])
     if whole is None or part is None or not succeeded(part):
         return None
-    update, said = checks.same_progress(whole, part)
+    update, said = checks.same_progress(whole, part, begin=view.split + 1)
     if not said and not checks.same_state(whole, part):
         return None
     restore = state.restored(view, f"{folder}/{PARTS[0]}")
 
     def pair(version: int) -> tuple[Wanted, Wanted]:
         resumed = Wanted(f"resumed-{version}", 2, version, restore=restore)
-        return Wanted(f"straight-{version}", 1, version), resumed
+        return _from_start(view, f"straight-{version}", version), resumed
 
-    return Search(view, folder, view.lane.split, update or view.lane.updates, pair)
+    return Search(view, folder, view.split, update or view.lane.updates, pair)
 
 
 def evaluate(view: View, plan: CommandPlan, folder: str) -> Iterator[Experiment]:

@@ -189,6 +189,10 @@ def _parent(view: View) -> Iterator[Check]:
     yield equal("parent-system", (file,), view.plan.system_digest, before.plan.system_digest)
     yield equal("parent-plan", (file,), parent.plan, before.plan.digest)
     inputs = tuple(parent.restore.values())
+    if view.command is not None:
+        got = "nothing computes its state again; the run that published it is named, with its seal"
+        yield Check("parent-checkpoint", Verdict.NOT_APPLICABLE, inputs, "a state computed again", got)
+        return
     fine = f"the reference's state at update {parent.version}"
     try:
         beginning = view.beginning

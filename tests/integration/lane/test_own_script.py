@@ -170,3 +170,36 @@ def test_a_lane_that_is_stopped_in_its_setup_leaves_nothing(workshop: Workshop) 
     controller.communicate()
     assert controller.returncode == 4
     assert workshop.strays() == []
+
+
+def test_a_run_goes_on_from_another_runs_checkpoint(sound: Path, workshop: Workshop) -> None:
+    own(workshop, lane={"updates": "16", "split": "7"})
+    code, result = workshop.run(LANE, "--from", f"{sound}:checkpoint@12")
+    assert code == 0, failed(result)
+    bundle = Path(result["bundle"])
+    first = (bundle / "steps/uninterrupted/1/run-1/trainer/progress").read_text().splitlines()[0]
+    assert first.startswith("13 ")
+    assert judge_bundle(bundle).agrees
+    held = bundle / "parent/checkpoint/trainer/state"
+    held.write_bytes(held.read_bytes()[:-1] + b"\1")
+    assert judge_bundle(bundle).verdict != "pass"
+
+
+def test_a_checkpoint_of_another_script_is_not_gone_on_from(sound: Path, workshop: Workshop) -> None:
+    own(workshop, ("KEEP = 32, 0.9", "KEEP = 32, 0.8"), lane={"updates": "16", "split": "7"})
+    done = workshop.orch("run", LANE, "--from", f"{sound}:checkpoint@12")
+    assert done.returncode == 1
+    assert "checkpoint-system" in done.stderr
+    done = workshop.orch("run", LANE, "--from", f"{sound}:checkpoint@11")
+    assert done.returncode == 1
+
+
+def test_a_script_that_forgets_is_told_past_another_runs_checkpoint_too(workshop: Workshop) -> None:
+    own(workshop, *BROKEN["forgotten optimizer state"], lane=SHORT)
+    code, before = workshop.run(LANE)
+    assert code == 1
+    change(workshop.folder / LANE, ("updates: 12", "updates: 16"), ("split: 7", "split: 14"))
+    code, result = workshop.run(LANE, "--from", f"{before['bundle']}:checkpoint@12")
+    assert code == 1
+    told = failed(result)["run-1-equals-reference"]["got"]  # the reference began at the beginning
+    assert told.startswith("v[0] = "), told
