@@ -57,20 +57,30 @@ def clean(
         runs: the bundles that are here, by run id.
         also_open: also what runs would need that may be resumed.
     """
-    holder = remote.lock_holder(base)
-    is_held = bool(holder) and _LEFT_BEHIND not in holder
+    locked = remote.lock_holder(base)
     found = []
     for name in filter(_is_run_id, remote.list(base)):
         root, bundle = base / name, runs.get(name)
+        is_lock = name in locked
         state = _needed(remote, root, owner, bundle, also_open=also_open)
-        if is_held and name in holder:
+        if is_lock and _LEFT_BEHIND not in locked and not _is_let_go(bundle):
             state = "running"
-        found.append(
-            Left(remote.name, str(root), name, bundle.name if bundle else "", state or _removed(remote, root))
-        )
-    if holder:
-        found.append(Left(remote.name, str(base), "", "", holder if is_held else _freed(remote, base, owner)))
+        if not state:
+            state = _removed(remote, root)
+            if is_lock and not remote.lock(base, name, owner):  # whoever has it may take it again
+                remote.unlock(base, name)
+        found.append(Left(remote.name, str(root), name, bundle.name if bundle else "", state))
+    if locked := remote.lock_holder(base):
+        state = _freed(remote, base, owner) if _LEFT_BEHIND in locked else locked
+        found.append(Left(remote.name, str(base), "", "", state))
     return tuple(found)
+
+
+def _is_let_go(bundle: Path | None) -> bool:
+    """Says whether the bundle is here and no controller has it."""
+    from orchestrator.qualify.holder import is_held
+
+    return bundle is not None and not is_held(bundle)
 
 
 def _needed(remote: Remote, root: PurePosixPath, owner: str, bundle: Path | None, *, also_open: bool) -> str:

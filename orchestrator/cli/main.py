@@ -27,6 +27,7 @@ VERBS: dict[str, str] = {
     "run": "run a lane: experiments, counter-experiments, verdict, bundle",
     "pods": "write a rental down, look at it again, accept what changed",
     "judge": "recompute a bundle's verdict from its files alone",
+    "stop": "end a lane that runs; what ran is collected and sealed",
     "logs": "show what the roles of the newest launch write",
     "evidence": "verify or show a bundle",
     "elf": "check executables that orch built",

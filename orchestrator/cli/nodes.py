@@ -5,9 +5,9 @@ Knows how to ask and how an answer is shown; must not know what is asked.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -25,40 +25,46 @@ DEFAULT: Final = Path("pods.yaml")
 CARDS: Final = "not looked at: reading and pinning cards is not built yet"
 
 
-def each_node(nodes: Iterable[Node], do: Callable[[Node, Remote], T]) -> dict[str, T | OrchError]:
-    """Do something on every node at once.
+@contextmanager
+def opened(nodes: Iterable[Node]) -> Iterator[Mapping[str, Remote]]:
+    """Give the way to every node, which connects when it is first asked; let go of all at the end."""
+    from orchestrator.remote.ssh import Ssh
 
-    Returns:
-        In the nodes' order, what came of it, or why nothing did.
-    """
-    nodes = tuple(nodes)
-    with ThreadPoolExecutor(min(MOST_AT_ONCE, len(nodes)) or 1) as pool:
-        return dict(
-            zip((node.name for node in nodes), pool.map(lambda node: _tried(node, do), nodes), strict=True)
-        )
+    remotes: dict[str, Remote] = {node.name: Ssh(node) for node in nodes}
+    try:
+        yield remotes
+    finally:
+        at_once(remotes, lambda name: remotes[name].close())
+
+
+def at_once(names: Iterable[str], do: Callable[[str], T]) -> dict[str, T | OrchError]:
+    """Do something for every name at the same time; gives in order what came of each, or why nothing did."""
+    names = tuple(names)
+
+    def tried(name: str) -> T | OrchError:
+        try:
+            return do(name)
+        except OrchError as error:
+            return error
+
+    with ThreadPoolExecutor(min(MOST_AT_ONCE, len(names)) or 1) as pool:
+        return dict(zip(names, pool.map(tried, names), strict=True))
+
+
+def each_node(nodes: Mapping[str, Node], do: Callable[[Node, Remote], T]) -> dict[str, T | OrchError]:
+    """Do something on every node at once; gives in order what came of each, or why nothing did."""
+    with opened(nodes.values()) as remotes:
+        return at_once(nodes, lambda name: do(nodes[name], remotes[name]))
 
 
 def one_node(node: Node, do: Callable[[Node, Remote], T]) -> T:
-    """Do something on one node, by a connection of its own.
+    """Do something on one node.
 
     Raises:
         RemoteError: the node refuses, by label, or cannot be reached.
     """
-    from orchestrator.remote.ssh import Ssh
-
-    remote = Ssh(node)
-    try:
-        return do(node, remote)
-    finally:
-        with suppress(OrchError):
-            remote.close()
-
-
-def _tried(node: Node, do: Callable[[Node, Remote], T]) -> T | OrchError:
-    try:
-        return one_node(node, do)
-    except OrchError as error:
-        return error
+    with opened((node,)) as remotes:
+        return do(node, remotes[node.name])
 
 
 def look(node: Node, remote: Remote) -> Examined:

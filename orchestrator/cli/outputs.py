@@ -119,9 +119,13 @@ class Reader:
     def _more(self, rest: Callable[[str, str, int], bytes]) -> Iterator[tuple[str, str, bytes]]:
         for role in self.roles:
             for name in FILES:
-                while data := rest(role, name, self.known.get((role, name), 0)):
+                is_full = True
+                while is_full:  # a file that grows while it is read is read to where it ended once
+                    data = rest(role, name, self.known.get((role, name), 0))
                     self.known[role, name] = self.known.get((role, name), 0) + len(data)
-                    yield role, name, data
+                    is_full = len(data) == _MOST_AT_ONCE
+                    if data:
+                        yield role, name, data
 
     def _on_node(self, role: str, name: str, at: int) -> bytes:
         path = self.launch.jobs[role] / FILES[name]

@@ -19,7 +19,7 @@ from evidence.digest import sha256_file
 from evidence.listing import QUALIFICATION
 from evidence.verify import verify
 from orchestrator.errors import RefusedError, UndecidedError
-from orchestrator.qualify import limits, reach, tracking
+from orchestrator.qualify import holder, limits, reach, tracking
 from orchestrator.qualify.attempts import run_steps
 from orchestrator.qualify.checks import worst
 from orchestrator.qualify.crew import Crew
@@ -76,12 +76,15 @@ def _run(options: RunOptions, observer: Observer, opening: Opening) -> Outcome:
     journal = Journal(opened.stream, observer, options.secrets)
     for event in opened.stream.events if not opened.resumed else ():
         observer.event(event)
+    if not opened.stream.sealed:
+        journal.emit(holder.BEGAN, view.lane.name, holder.here())
     with _signals(allowed), _reached(journal, opening, view, allowed) as reached:
         session = _session(options, journal, view, allowed, reached)
         tracking.begin(options.tracker_url, session)
         if session.nodes and opened.resumed:
             _take_up(session)
         allowed.is_armed = True
+        allowed.stop_requested = allowed.stop_requested or options.stop
         crashed = "" if opened.stream.sealed else run_steps(session)
         return _finish(options, session, view, crashed)
 

@@ -26,6 +26,7 @@ class RunOptions:
         keep: whether the run's folder stays on the nodes; a resumed run does as it was told when it began.
         cache: for compiled programs; None keeps nothing between runs.
         secrets: what no file of the bundle may hold.
+        stop: why the lane is to end at once, of a bundle that is taken up only for that; empty lets it run.
     """
 
     lane: Path | None
@@ -39,3 +40,4 @@ class RunOptions:
     keep: bool = False
     cache: Path | None = None
     secrets: Secrets = field(default_factory=Secrets.here)
+    stop: str = ""

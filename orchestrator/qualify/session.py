@@ -21,7 +21,7 @@ from orchestrator.qualify.limits import Limits
 from orchestrator.qualify.reach import Reached
 from orchestrator.qualify.view import View
 from orchestrator.qualify.wires import Wires
-from orchestrator.redact import Secrets
+from orchestrator.redact import MARK, Secrets
 from orchestrator.remote.base import Remote, RemoteError
 
 BEAT_S = 30.0  # a lock that is left behind counts for some minutes
@@ -123,7 +123,11 @@ class Session:
         """Files as the bundle may hold them; which of them held a secret is journalled, not what it was."""
         clean, held = self.secrets.files(files)
         if held:
-            self.emit("redacted", step, {"step": step, "files": sorted(self.relative(path) for path in held)})
+            names = sorted(self.relative(path) for path in held)
+            self.emit("redacted", step, {"step": step, "files": names})
+            self.observer.note(
+                f"a secret of this machine was written by a role: {MARK} stands in {', '.join(names)}"
+            )
         return clean
 
     def beat(self) -> None:

@@ -12,17 +12,19 @@ from test_cli_clean import command, orch, project, running  # noqa: F401 - fixtu
 def test_a_running_launch_is_read_from_the_node(running, project, pytestconfig):  # noqa: F811
     done = orch(project, pytestconfig, "logs")
     assert done.returncode == 0, done.stderr
-    followed = subprocess.Popen(**command(project, pytestconfig.rootpath, "logs", "-f", "coordinator"))
-    try:
-        assert followed.stdout is not None
-        line = followed.stdout.readline()
-        assert line.startswith("coordinator progress: "), followed.stderr.read()
-        running.send_signal(signal.SIGTERM)
-        running.wait(timeout=120)
-        rest, complaints = followed.communicate(timeout=120)
-    finally:
-        if followed.poll() is None:
-            followed.kill()
+    with subprocess.Popen(**command(project, pytestconfig.rootpath, "logs", "-f", "coordinator")) as followed:
+        try:
+            assert followed.stdout is not None
+            assert followed.stderr is not None
+            line = followed.stdout.readline()
+            assert line.startswith("coordinator progress: "), followed.stderr.read()
+            running.send_signal(signal.SIGTERM)
+            running.wait(timeout=120)
+            rest, complaints = followed.stdout.read(), followed.stderr.read()
+            followed.wait(timeout=120)
+        finally:
+            if followed.poll() is None:
+                followed.kill()
     assert followed.returncode == 0, complaints
     # all lines of what became the record, none twice
     updates = [

@@ -80,7 +80,7 @@ def _on_nodes(args: argparse.Namespace) -> int:
         base = remote.resolve(PurePosixPath(node.remote_root))
         return clean(remote, base, node.owner or project.owner, runs, also_open=args.open)
 
-    answers = each_node(spec.nodes.values(), one)
+    answers = each_node(spec.nodes, one)
     found = [left for answer in answers.values() if not isinstance(answer, OrchError) for left in answer]
     failed = {name: answer for name, answer in answers.items() if isinstance(answer, OrchError)}
     if args.json:

@@ -1,4 +1,4 @@
-"""`orch doctor`: what this machine has of what orch needs, each thing tried and not only looked up."""
+"""`orch doctor`: what this machine, or the nodes of a rental, have of what orch needs, each thing tried."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from orchestrator.cli.arguments import add_json, content_of
-from orchestrator.cli.output import print_json, say, size_text, table
+from orchestrator.cli.arguments import add_json, content_of, find_spec
+from orchestrator.cli.nodes import examined_json, examined_rows, read_rental
+from orchestrator.cli.output import complain, print_json, say, size_text, table
 from orchestrator.cli.project import Project, find_project
-from orchestrator.errors import Label, OrchError
+from orchestrator.errors import Label, OrchError, UndecidedError, UsageError
 
 if TYPE_CHECKING:
     from orchestrator.build.compile import Program
@@ -44,18 +45,56 @@ class Finding:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare `--json`."""
+    """Declare the rental and the lane that is to run there."""
+    parser.add_argument("lane", nargs="?", type=Path, metavar="LANE", help="the lane that is to run there")
+    parser.add_argument(
+        "--pods", type=Path, metavar="FILE", help="the nodes of this file, instead of this machine"
+    )
     add_json(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Look at everything; 1 if something is broken."""
+    if args.pods is not None:
+        return _of_rental(args)
+    if args.lane is not None:
+        raise UsageError("--pods FILE is needed with a lane: it names the nodes to look at")
     findings = tuple(_examine(args.content))
     if args.json:
         print_json({"findings": [vars(finding) for finding in findings]})
     else:
         say(table(("", "", ""), [(each.name, each.state, each.detail) for each in findings]))
     return 1 if any(finding.state == "broken" for finding in findings) else 0
+
+
+def _of_rental(args: argparse.Namespace) -> int:
+    """Look at a rental's nodes; 4 if all that is in the way may pass."""
+    from orchestrator.cli.rental import examine, placed
+    from orchestrator.spec.read import read_lane
+
+    pods = read_rental(args.pods)
+    lane = read_lane(find_spec(args.lane, content_of(args.content))) if args.lane else None
+    roles = placed(lane, pods) if lane else {}
+    seen, troubles = examine(pods, lane, roles)
+    if args.json:
+        nodes = {name: examined_json(each) for name, each in seen.items()}
+        print_json({"nodes": nodes, "roles": dict(roles), "troubles": [vars(each) for each in troubles]})
+    else:
+        rows = [
+            (name, *row) for name, each in seen.items() for row in examined_rows(each) if row[0] != "fault"
+        ]
+        rows += [
+            ("roles", node, ", ".join(role for role in roles if roles[role] == node))
+            for node in dict.fromkeys(roles.values())
+        ]
+        say(table(("", "", ""), rows))
+        for trouble in troubles:
+            complain(f"{trouble.node}: {trouble.message}")
+        if not troubles:
+            say(f"nothing is in the way: `orch run --pods {pods.path} {args.lane or 'LANE'}`")
+    if not troubles:
+        return 0
+    return UndecidedError.exit_code if all(trouble.is_passing for trouble in troubles) else 1
 
 
 def _examine(content: Path | None) -> Iterator[Finding]:

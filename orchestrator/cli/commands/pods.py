@@ -166,7 +166,7 @@ def _report(spec: PodsSpec, name: str, met: Met) -> None:
 
 def _show(args: argparse.Namespace) -> int:
     spec = read_rental(args.pods)
-    answers = each_node(spec.nodes.values(), look)
+    answers = each_node(spec.nodes, look)
     found = {
         name: () if isinstance(answer, OrchError) else changes(spec.nodes[name], answer.facts)
         for name, answer in answers.items()

@@ -183,3 +183,51 @@ def test_a_node_without_its_tools_is_written_down_with_that(desk, tmp_path):
         (fault,) = added(desk, node)["faults"]
     assert fault["label"] == "tool-missing"
     assert "setsid" in fault["message"]
+
+
+def test_an_alias_of_the_users_configuration(desk, node):
+    config = desk.folder / "home" / ".ssh" / "config"
+    config.parent.mkdir(parents=True)
+    said = {"HostName": node.host, "Port": node.port, "User": node.user, "IdentityFile": node.key}
+    lines = [f"  {key} {value}\n" for key, value in said.items()]
+    config.write_text("Host my_gpu\n" + "".join(lines), encoding="utf-8")
+    done = desk.orch("pods", "add", "a", "ssh my_gpu", "--owned")
+    assert done.returncode == 0, done.stderr
+    (pinned,) = read_pods(desk.folder / "pods.yaml").nodes.values()
+    assert (pinned.host, pinned.user, pinned.port, pinned.key) == ("my_gpu", None, None, None)
+    assert desk.orch("pods", "show").returncode == 0
+
+
+@pytest.mark.parametrize(
+    "pasted", ["ssh {user}@::1 -p {port} -i {key}", "ssh ssh://{user}@[::1]:{port} -i {key}"]
+)
+def test_an_ipv6_address(desk, tmp_path, pasted):
+    with sshd(tmp_path / "a", listen="::1") as node:
+        text = pasted.format(user=node.user, port=node.port, key=node.key)
+        done = desk.orch("pods", "add", "a", text, "--owned")
+        assert done.returncode == 0, done.stderr
+        assert desk.orch("pods", "show").returncode == 0
+
+
+def test_dropbear_with_busybox_and_a_login_file_that_talks(desk, tmp_path):
+    need_spaces()
+    files = {".profile": "i=0; while [ $i -lt 2000 ]; do echo 'welcome to your pod'; i=$((i+1)); done\n"}
+    with sshd(tmp_path / "a", server="dropbear", busybox=True, files=files) as node:
+        assert added(desk, node)["faults"] == []
+        assert desk.orch("pods", "show").returncode == 0
+        assert node.left() == ()
+
+
+def test_a_key_with_a_passphrase_is_refused_and_asks_nobody(desk, node, tmp_path):
+    locked = make_key(tmp_path / "locked", passphrase="a passphrase")
+    done = desk.orch("pods", "add", "a", f"ssh {node.user}@{node.host} -p {node.port} -i {locked}", "--owned")
+    assert done.returncode == 1
+    assert "auth-refused" in done.stderr
+
+
+def test_a_proxy_that_gives_no_shell(desk, tmp_path):
+    with sshd(tmp_path / "a", authorized='command="echo only for people"') as node:
+        done = desk.orch("pods", "add", "a", line(node), "--owned")
+    assert done.returncode == 1
+    assert "shell-unusable" in done.stderr
+    assert not (desk.folder / "pods.yaml").exists()

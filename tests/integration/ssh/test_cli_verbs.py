@@ -1,0 +1,146 @@
+"""doctor, logs, stop and clean against real SSH servers, with no terminal and nothing on standard input."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from lab.desk import Desk, assert_clean
+from lab.node import SshNode, sshd
+from lab.pods import write_pods
+from lab.space import need_spaces, until
+
+LONG = {"updates": "200000", "split": "3", "deadlines": "{connect: 10s, round: 5s, run: 5m}"}
+
+
+@pytest.fixture
+def desk(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Desk:
+    return Desk(tmp_path / "desk", tmp_path_factory.getbasetemp() / "programs")
+
+
+@pytest.fixture
+def node(tmp_path: Path):
+    with sshd(tmp_path / "a") as made:
+        yield made
+
+
+def rental(desk: Desk, **nodes: SshNode) -> str:
+    desk.folder.mkdir(exist_ok=True)
+    transport = "loopback" if len(nodes) == 1 else "ssh-tunnel"
+    return str(write_pods(desk.folder / "pods.yaml", nodes, transport=transport).name)
+
+
+def begun(desk: Desk, pods: str, lane: str):
+    """A run whose uninterrupted step shows progress."""
+    process = desk.start("run", lane, "--pods", pods, "--json")
+    until(lambda: bool(desk.bundles()), "a bundle")
+
+    def moves() -> bool:
+        assert process.poll() is None, process.communicate()
+        logs = desk.orch("logs", "--json")
+        if logs.returncode != 0:
+            return False
+        found = json.loads(logs.stdout)
+        lines = [role["progress"].count("\n") for role in found["roles"].values()]
+        return found["launch"].startswith("uninterrupted/") and min(lines) > 2
+
+    until(moves, "progress")
+    return process
+
+
+def test_a_lane_is_doctored_run_and_read(desk, node):
+    pods, lane = rental(desk, a=node), desk.lane("diabetes")
+    before = node.left()
+    done = desk.orch("doctor", "--pods", pods, lane)
+    assert done.returncode == 0, done.stderr
+    assert f"orch run --pods {pods} {lane}" in done.stdout
+    assert node.left() == before
+    code, said, complaints = desk.run(lane, Path(pods))
+    assert (code, said.get("verdict")) == (0, "pass"), complaints
+    logs = desk.orch("logs")
+    assert logs.returncode == 0
+    assert "coordinator stderr: checkpoint-chunk\n" in logs.stdout  # a control is the last launch
+    clean = desk.orch("clean", "--pods", pods)
+    assert (clean.returncode, clean.stdout) == (0, "nothing is left\n")
+    assert_clean(node)
+
+
+def test_a_running_lane_is_followed_and_stopped(desk, node):
+    pods, lane = rental(desk, a=node), desk.lane("diabetes", **LONG)
+    process = begun(desk, pods, lane)
+    follower = desk.start("logs", "-f", "coordinator")
+    line = follower.stdout.readline()
+    assert line.startswith("coordinator progress: ")
+    shown = json.loads(desk.orch("doctor", "--pods", pods, "--json").stdout)
+    assert [trouble["label"] for trouble in shown["troubles"]] == ["run-locked"]
+    (left,) = [
+        each
+        for each in json.loads(desk.orch("clean", "--pods", pods, "--json", "--open").stdout)["left"]
+        if each["run_id"]
+    ]
+    assert left["state"] == "running"
+    done = desk.orch("stop")
+    assert done.returncode == 0, done.stderr
+    out = desk.end(process)
+    assert out.returncode == 4
+    assert json.loads(out.stdout)["verdict"] == "unknown"
+    assert desk.end(follower).returncode == 0
+    assert_clean(node)
+
+
+def test_a_lost_controller_is_stopped_in_its_stead(desk, node):
+    pods, lane = rental(desk, a=node), desk.lane("diabetes", **LONG)
+    desk.kill(begun(desk, pods, lane))
+    done = desk.orch("stop", "--json")
+    assert done.returncode == 0, done.stderr
+    judged = json.loads(desk.orch("judge", "last", "--json").stdout)
+    assert judged["verdict"] == "unknown"
+    assert_clean(node)
+
+
+def test_what_a_lost_controller_left_is_cleaned(desk, node):
+    need_spaces()
+    pods, lane = rental(desk, a=node), desk.lane("diabetes", **LONG)
+    desk.kill(begun(desk, pods, lane))
+    node.kill_all()  # the pod was restarted: nothing runs there any more
+    node.start_sshd()
+    (left,) = [each for each in cleaned(desk, pods) if each["run_id"]]
+    assert left["state"] in ("open", "running")
+    root = node.seen(left["folder"])
+    stranger = root.parent / "01a227a3-3705-7543-8c8c-7c1897723e26"
+    stranger.mkdir(mode=0o700)
+    (stranger / ".orch-owner").write_text(f"somebody\n{stranger.name}\n")
+    states = {each["run_id"]: each["state"] for each in cleaned(desk, pods, "--open") if each["run_id"]}
+    assert states == {root.name: "removed", stranger.name: "not ours"}
+    assert not root.exists()
+    assert stranger.exists()
+
+
+def cleaned(desk: Desk, pods: str, *more: str) -> list[dict]:
+    done = desk.orch("clean", "--pods", pods, "--json", *more)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)["left"]
+
+
+def test_all_that_is_in_the_way_is_said_at_once(desk, tmp_path):
+    need_spaces()
+    with (
+        sshd(tmp_path / "a", disks={"/root/.orch": "size=1m,noexec"}) as a,
+        sshd(tmp_path / "b", config=("AllowTcpForwarding no",)) as b,
+        sshd(tmp_path / "c") as c,
+    ):
+        c.kill_sshd()
+        pods, lane = rental(desk, a=a, b=b, c=c), desk.lane("mixed-isa")
+        done = desk.orch("doctor", "--pods", pods, lane, "--json")
+        assert done.returncode == 1, done.stderr
+        found = [(each["node"], each["label"]) for each in json.loads(done.stdout)["troubles"]]
+        assert {
+            ("a", "remote-root"),
+            ("a", "disk-space"),
+            ("b", "tunnel-refused"),
+            ("c", "unreachable"),
+        } <= set(found)
+        assert "target-arch" in {label for _, label in found}
+        only_down = rental(desk, c=c)
+        assert desk.orch("doctor", "--pods", only_down).returncode == 4
