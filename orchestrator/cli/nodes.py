@@ -88,12 +88,9 @@ def read_rental(path: Path | None) -> PodsSpec:
     """
     from orchestrator.spec.read import read_pods
 
-    if path is None:
-        path = DEFAULT
-        if not path.exists():
-            complain(
-                f"no {DEFAULT} here: `orch pods add NAME 'ssh ...'` writes one, --pods FILE names another"
-            )
+    path = path or DEFAULT
+    if not path.exists():
+        complain(f"there is no {path}: `orch pods add NAME 'ssh ...'` writes one, --pods FILE names another")
     return read_pods(path)
 
 

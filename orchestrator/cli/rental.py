@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from orchestrator.spec.pods import PodsSpec
 
 _PORT: Final = 20000  # of a tunnel that is tried and taken down; nobody needs to listen
-_MACHINES: Final = {"x86_64-linux": "x86_64", "aarch64-linux": "aarch64"}
 
 
 @dataclass(frozen=True)
@@ -131,8 +130,10 @@ def _of_lane(
 
 def _target(role: str, target: str, seen: Examined, emulators: Mapping[str, str]) -> str:
     """Says why a role cannot run on a node; an emulator that does not answer is told of the node itself."""
+    from orchestrator.qualify.steps.preflight import MACHINES
+
     machine = seen.facts.machine
-    if machine == _MACHINES[target] or target in emulators:
+    if machine == MACHINES[target] or target in emulators:
         return ""
     way_out = f"declare one there: emulators: {{{target}: ...}}, or place {role} elsewhere under `roles`"
-    return f"{role} is for {target} (got {machine} and no emulator, expected {_MACHINES[target]}); {way_out}"
+    return f"{role} is for {target} (got {machine} and no emulator, expected {MACHINES[target]}); {way_out}"

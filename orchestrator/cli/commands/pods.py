@@ -39,7 +39,7 @@ _TRUST: Final = {
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare `add`, `show` and `pin`."""
-    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    actions = parser.add_subparsers(dest="action", required=True, metavar="add|show|pin")
     add = actions.add_parser("add", help="connect once, pin the host key, and write the node down")
     show = actions.add_parser("show", help="look at all nodes again, and say what changed")
     pin = actions.add_parser("pin", help="accept a node as it is now, another host key too")
