@@ -22,6 +22,7 @@ from orchestrator.spec.lane import LaneSpec
 from orchestrator.spec.places import visible
 from orchestrator.spec.pods import PodsSpec
 from orchestrator.spec.program import CommandRunSpec, SourceFile
+from orchestrator.spec.program_file import CommandRunFile
 from orchestrator.spec.project import ProjectSpec
 from orchestrator.spec.references import beside, is_within, profiles
 from orchestrator.spec.run import RunSpec
@@ -143,7 +144,7 @@ class Reader:
         return self._native_run(document)
 
     def _command_run(self, document: Document) -> CommandRunSpec | None:
-        model = self._check(document, program.CommandRunFile, *program.meaning(document))
+        model = self._check(document, CommandRunFile, *program.meaning(document))
         files = {key: self._source_file(document, key) for key in program.file_keys(document)}
         if model is None or self.opened[document.path] or None in files.values():
             return None

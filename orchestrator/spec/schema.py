@@ -15,7 +15,7 @@ from orchestrator.spec.device import DeviceFile
 from orchestrator.spec.faults import FileModel
 from orchestrator.spec.lane import LaneFile
 from orchestrator.spec.pods import PodsFile
-from orchestrator.spec.program import CommandRunFile
+from orchestrator.spec.program_file import CommandRunFile
 from orchestrator.spec.programme import ProgrammeFile
 from orchestrator.spec.project import ProjectFile
 from orchestrator.spec.run import RunFile
