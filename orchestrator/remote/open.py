@@ -20,6 +20,7 @@ from orchestrator.remote.ssh import Ssh
 from orchestrator.spec.pods import PodsSpec
 
 _AT_ONCE = 48
+_AT_ONE_DOOR = 8
 _LOOK_S = 0.05
 _NOISE = 2000
 
@@ -84,13 +85,15 @@ class _Arrivals:
     def __init__(self, ways: Mapping[str, Ssh]) -> None:
         self._answers: queue.SimpleQueue[tuple[str, Exception | None]] = queue.SimpleQueue()
         self._places = threading.BoundedSemaphore(_AT_ONCE)
+        # nodes may share a host, whose login shells would hold each other up
+        self._doors = {way.door: threading.BoundedSemaphore(_AT_ONE_DOOR) for way in ways.values()}
         self._is_over = threading.Event()
         for name, way in ways.items():
             threading.Thread(target=self._reach, args=(way,), daemon=True, name=f"open-{name}").start()
 
     def _reach(self, way: Ssh) -> None:
         said = None
-        with self._places:
+        with self._doors[way.door], self._places:
             try:
                 if not self._is_over.is_set():
                     way.resolve(PurePosixPath("/"))  # the shell's own greeting says it

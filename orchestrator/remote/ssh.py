@@ -59,6 +59,9 @@ class Ssh:
         node: as pinned.
         connect_s: seconds within which a connection has to come about.
         connected: is told of every connection that was made, and what came before the shell's first answer.
+
+    Attributes:
+        door: the address and port that the pods file names.
     """
 
     def __init__(
@@ -69,6 +72,7 @@ class Ssh:
         connected: Callable[[Connected, bytes], None] = lambda *_: None,
     ) -> None:
         self.name = node.name
+        self.door = (node.host, node.port)
         self._way = Way(node, connect_s=connect_s, connected=connected)
         self._ask = self._way.ask
         self._roots: set[PurePosixPath] = set()
