@@ -12,7 +12,8 @@ from datetime import datetime
 
 from evidence.event import Event
 from orchestrator.qualify.checks import Check, equal
-from orchestrator.qualify.view import Launched, View
+from orchestrator.qualify.launched import Launched
+from orchestrator.qualify.view import View
 
 STREAM = "stream.jsonl"
 CLOCK_S = 2.0  # a wall clock may be set a little meanwhile, and drift

@@ -17,7 +17,8 @@ from orchestrator.oracle.reference import Version, bits, from_bits
 from orchestrator.plan.model import System
 from orchestrator.qualify.checks import Check, Verdict, equal, number
 from orchestrator.qualify.compose import Wanted, compose
-from orchestrator.qualify.view import Launched, View
+from orchestrator.qualify.launched import Launched
+from orchestrator.qualify.view import View
 
 FIRST_SIGNAL_EXIT = 128
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from orchestrator.qualify.command import state
 from orchestrator.qualify.launch import OWN
-from orchestrator.qualify.view import Launched, View
+from orchestrator.qualify.launched import Launched
+from orchestrator.qualify.view import View
 
 
 def collected(view: View, *steps: str) -> dict[int, str]:

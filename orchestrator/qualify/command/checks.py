@@ -16,7 +16,7 @@ from orchestrator.qualify.command.invocation import PROGRESS
 from orchestrator.qualify.command.tensors import TensorsError
 from orchestrator.qualify.compose import Wanted
 from orchestrator.qualify.launch_checks import FIRST_SIGNAL_EXIT, as_asked
-from orchestrator.qualify.view import Launched
+from orchestrator.qualify.launched import Launched
 from orchestrator.spec.program import Looks
 
 LAST_LINES = 3

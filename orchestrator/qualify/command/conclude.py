@@ -11,7 +11,8 @@ from orchestrator.qualify.command import checks, experiments, state
 from orchestrator.qualify.command.invocation import PROGRESS
 from orchestrator.qualify.command.search import Search, at
 from orchestrator.qualify.command.start import REFERENCE
-from orchestrator.qualify.view import Launched, View
+from orchestrator.qualify.launched import Launched
+from orchestrator.qualify.view import View
 
 
 def refusals(_view: View, plan: CommandPlan, _folder: str) -> tuple[Check, ...]:

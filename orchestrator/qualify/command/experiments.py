@@ -17,7 +17,8 @@ from orchestrator.qualify.command.start import REFERENCE, setup_program
 from orchestrator.qualify.command.tamper import RESUMED, changed_byte, controls, cut_blocks
 from orchestrator.qualify.compose import Wanted
 from orchestrator.qualify.launch import OTHER
-from orchestrator.qualify.view import Launched, View
+from orchestrator.qualify.launched import Launched
+from orchestrator.qualify.view import View
 from orchestrator.spec.program import Looks
 
 BASE, CUT, FOREIGN = "base", "cut", "foreign"

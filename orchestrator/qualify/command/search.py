@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 from orchestrator.qualify.command import checks
 from orchestrator.qualify.compose import Wanted
-from orchestrator.qualify.view import Launched, View
+from orchestrator.qualify.launched import Launched
+from orchestrator.qualify.view import View
 
 
 def at(view: View, folder: str, name: str) -> Launched | None:

@@ -8,9 +8,10 @@ from orchestrator.qualify.checks import Check, equal
 from orchestrator.qualify.command import series
 from orchestrator.qualify.compose import Wanted
 from orchestrator.qualify.launch_checks import began, trained
+from orchestrator.qualify.launched import Launched
 from orchestrator.qualify.launcher import Launcher
 from orchestrator.qualify.steps import uninterrupted
-from orchestrator.qualify.view import Launched, View
+from orchestrator.qualify.view import View
 
 NAME = "split"
 DOES = "runs to the split and stops; new processes resume from that checkpoint, epoch 1 to 2"

@@ -13,8 +13,9 @@ from orchestrator.qualify.checks import Check, Verdict
 from orchestrator.qualify.command import series
 from orchestrator.qualify.compose import Wanted
 from orchestrator.qualify.launch_checks import began, first_difference, trained
+from orchestrator.qualify.launched import Launched
 from orchestrator.qualify.launcher import Launcher
-from orchestrator.qualify.view import Launched, View
+from orchestrator.qualify.view import View
 
 NAME = "uninterrupted"
 DOES = "runs all updates from fresh processes, twice, publishing at the split and at the end"
