@@ -145,5 +145,5 @@ def assert_clean(*nodes: SshNode, kept: Sequence[str] = ()) -> None:
     """
     for node in nodes:
         until(lambda node=node: not node.processes(), f"no process is left: {node.processes()}")
-        allowed = {str(node.home / path) for path in (".orch", *kept)}
+        allowed = {f"/root/{path}" for path in (".orch", *kept)}
         assert [path for path in node.left() if path not in allowed] == []

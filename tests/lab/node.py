@@ -83,16 +83,16 @@ class SshNode:
         return found
 
     def left(self) -> tuple[str, ...]:
-        """Files on the node that were not there when it was made, but for the lab's own; sorted."""
+        """Files on the node that were not there when it was made, as the node names them; sorted."""
         assert self.space, "without namespaces nobody can tell"
-        given = {self.folder / "home" / path for path in self.machine.files if not path.startswith("/")}
+        own = [f"/root/{path}" for path in self.machine.files if not path.startswith("/")]
+        given = {Path(path) for path in (*own, "/root/.ssh/authorized_keys", *self.machine.disks)}
         given |= {above for path in given for above in path.parents}
-        given |= {self.folder / "home/.ssh", self.folder / "home/.ssh/authorized_keys"}
-        roots = [self.folder / name for name in ("home", "tmp", "vartmp", "shm")]
-        found = [path for root in roots for path in root.rglob("*") if path not in given]
-        for disk in self.machine.disks:
-            found.extend(self.seen(disk).rglob("*"))
-        return tuple(sorted(str(path) for path in found))
+        top = self.seen("/")
+        found = []
+        for place in ("/root", "/tmp", "/var/tmp", "/dev/shm", *self.machine.disks):
+            found += [Path("/") / path.relative_to(top) for path in self.seen(place).rglob("*")]
+        return tuple(sorted({str(path) for path in found if path not in given}))
 
     def start_sshd(self) -> None:
         """Starts its sshd on the same port; returns when it listens."""

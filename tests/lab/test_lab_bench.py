@@ -47,7 +47,7 @@ def test_it_has_a_home_and_temporary_folders_of_its_own(tmp_path: Path):
     with sshd(tmp_path / "a", files={".bashrc": "echo noise\n"}) as node:
         done = ssh(node, "echo $HOME; touch ~/x /tmp/y; sleep 300 >/dev/null 2>&1 </dev/null & exit 0")
         assert done.stdout == "noise\n/root\n"
-        assert [Path(path).name for path in node.left()] == ["x", "y"]
+        assert node.left() == ("/root/x", "/tmp/y")
         assert list(node.processes().values()) == ["sleep 300"]
         node.kill_all()
         assert node.processes() == {}
