@@ -45,8 +45,11 @@ def whole_run(view: View) -> Check:
     fine = "a process of its own for every role of every launch, and its own publications"
     events, problems = view.events(), []
     started = [event for event in events if event.type == "orch.job.started"]
+    # nodes may be containers of one host: each counts its own processes, under one boot id
+    placement = view.wiring.placement
     processes = Counter(
-        tuple(event.data[key] for key in ("pid", "start_ticks", "boot_id")) for event in started
+        (*(event.data[key] for key in ("pid", "start_ticks", "boot_id")), placement.get(event.data["role"]))
+        for event in started
     )
     problems += [
         f"process {pid} stands for several roles" for (pid, *_), count in processes.items() if count > 1

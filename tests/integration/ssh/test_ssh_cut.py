@@ -13,7 +13,7 @@ import pytest
 from lab.desk import Desk, assert_clean, events
 from lab.network import Network, network
 from lab.pods import write_pods
-from ssh_lanes import has, labels, sound, when
+from ssh_lanes import LONG, TUNNELLED, has, labels, sound, when
 
 SAMPLES = "lanes/samples.yaml"
 GRACE = "{connect: 20s, round: 20s, run: 5m, unreachable: 60s}"
@@ -128,13 +128,13 @@ GONE: dict[str, tuple[Callable[[Network], None], Callable[[Network], None]]] = {
 @pytest.mark.parametrize("kind", GONE)
 def test_beyond_the_grace_the_node_is_lost_and_the_lane_stays_open(desk: Desk, net: Network, kind: str):
     take, bring = GONE[kind]
-    lane = desk.lane("samples", updates="40000", split="20000", deadlines=SHORT)
+    lane = desk.lane("samples", **LONG, deadlines=SHORT)
     controller = desk.start("run", lane, "--pods", str(pods_of(desk, net, "direct")), "--json")
     assert when(desk, controller, has("launch.started", launch="run-1"))
     take(net)
     done = desk.end(controller)
     assert done.returncode == 4, done
-    assert labels(done.stderr) == {"node-lost"}
+    assert labels(done.stderr) == {"node-lost"}, done.stderr
     assert "--resume" in done.stderr
     bring(net)
     code, result, err = desk.run("", None, "--resume", "last")
@@ -145,7 +145,7 @@ def test_beyond_the_grace_the_node_is_lost_and_the_lane_stays_open(desk: Desk, n
 
 def test_a_node_whose_processes_are_all_killed(desk: Desk, net: Network):
     """As a container that is restarted: the step is run again, by the same controller."""
-    lane = desk.lane("samples", updates="40000", split="20000", deadlines=GRACE)
+    lane = desk.lane("samples", **TUNNELLED, deadlines=GRACE)
     controller = desk.start("run", lane, "--pods", str(pods_of(desk, net, "ssh-tunnel")), "--json")
     assert when(desk, controller, has("job.started", launch="run-1", role="worker"))
     net.nodes[1].kill_all()
@@ -163,7 +163,7 @@ def test_a_node_whose_processes_are_all_killed(desk: Desk, net: Network):
 
 
 def test_ctrl_c_stops_our_own_processes_and_collects(desk: Desk, net: Network):
-    lane = desk.lane("samples", updates="200000", split="20000")
+    lane = desk.lane("samples", updates="400000", split="200000")
     controller = desk.start("run", lane, "--pods", str(pods_of(desk, net, "direct")), "--json")
     assert when(desk, controller, has("job.started", launch="run-1", role="worker"))
     controller.terminate()

@@ -12,7 +12,7 @@ import pytest
 from lab.desk import Desk, assert_clean, events
 from lab.network import Network, network
 from lab.pods import write_pods
-from ssh_lanes import has, sound, when
+from ssh_lanes import LONG, TUNNELLED, has, sound, when
 
 KILLS = int(os.environ.get("ORCH_TEST_KILLS", "6"))
 LONGEST = 270  # events of an undisturbed samples lane over SSH
@@ -60,7 +60,7 @@ def test_the_lane_goes_on_after_a_kill(desk: Desk, net: Network, seed: int):
 @pytest.mark.parametrize("transport", ["loopback", "ssh-tunnel", "direct"])
 def test_roles_that_still_run_are_taken_up_again(desk: Desk, net: Network, transport: str):
     """Under tunnels they end with the controller that carried them: the step is run again."""
-    lane = desk.lane("samples", updates="40000", split="20000")
+    lane = desk.lane("samples", **(TUNNELLED if transport == "ssh-tunnel" else LONG))
     controller = desk.start("run", lane, "--pods", str(pods_of(desk, net, transport)))
     assert when(desk, controller, has("job.started", launch="run-1", role="worker"))
     desk.kill(controller)
@@ -79,7 +79,7 @@ def test_roles_that_still_run_are_taken_up_again(desk: Desk, net: Network, trans
 
 
 def test_a_second_run_is_kept_out_of_a_node(desk: Desk, net: Network):
-    lane = desk.lane("samples", updates="40000", split="20000")
+    lane = desk.lane("samples", **LONG)
     pods = pods_of(desk, net, "loopback")
     controller = desk.start("run", lane, "--pods", str(pods))
     assert when(desk, controller, has("job.started", launch="run-1", role="worker"))
