@@ -21,7 +21,7 @@ from orchestrator.qualify.judge import judge_bundle
 
 PATIENCE_S = 120
 # updates that take seconds: a round through a tunnel takes some fifty times as long
-LONG = {"updates": "40000", "split": "20000"}
+LONG = {"updates": "10000", "split": "5000"}
 TUNNELLED = {"updates": "2000", "split": "1000"}
 EMULATED = {"emulators": {"aarch64-linux": "qemu-aarch64-static"}}
 NEEDS_EMULATOR = shutil.which("qemu-aarch64-static") is None
