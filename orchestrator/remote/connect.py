@@ -207,6 +207,7 @@ def _connection(
         "auth_timeout": deadline_s,
         "channel_timeout": deadline_s,
         "disabled_algorithms": {"keys": expected.disabled(), "pubkeys": login.without},
+        "transport_factory": _transport,
     }
     if settings.proxy_command:
         arguments["sock"] = ProxyCommand(settings)
@@ -225,6 +226,14 @@ def _connection(
     )
     connection.client.set_missing_host_key_policy(Policy(expected))
     return connection
+
+
+def _transport(*args: Any, **options: Any) -> paramiko.Transport:
+    """A transport that asks first for ciphers that need no hash beside them: the cheapest, on both sides."""
+    made = paramiko.Transport(*args, **options)
+    security = made.get_security_options()
+    security.ciphers = tuple(sorted(security.ciphers, key=lambda cipher: "-gcm@" not in cipher))
+    return made
 
 
 def _close(connections: tuple[fabric.Connection, ...]) -> None:

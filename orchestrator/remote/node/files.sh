@@ -34,29 +34,36 @@ orch_first() {
     if [ "$orch_bytes" = head ]; then head -c "$1"; else dd bs=1 count="$1"; fi
 }
 
-# orch_sum: SHA-256 of a file of $2 bytes, by whatever there is; 1 if there is nothing
+# orch_sum: SHA-256 of a file of $2 bytes, which is to be $3, by whatever there is; 1 if there is nothing
+#
+# What gives the digest that is expected can hash, and is not tried on anything else before.
 orch_hash() {
+    orch_h=${orch_hasher:-sha256sum}
+    # slower to start, and faster from here on
+    [ "$2" -lt 2097152 ] || orch_h=openssl
+    if command -v "$orch_h" >/dev/null; then
+        orch_sum=$("orch_by_$orch_h" <"$1")
+        orch_sum=${orch_sum%% *}
+        [ "$orch_sum" != "$3" ] || return 0
+    fi
     orch_hashers || return 1
-    orch_h=$orch_hasher
-    [ "$2" -lt 1048576 ] || [ -z "$orch_bulk" ] || orch_h=$orch_bulk
-    orch_sum=$("orch_by_$orch_h" <"$1")
+    orch_sum=$("orch_by_$orch_hasher" <"$1")
     orch_sum=${orch_sum%% *}
 }
 
+# orch_hasher: a tool that knows the digest of nothing
 orch_hashers() {
     [ -z "$orch_hasher" ] || return 0
-    orch_bulk=
     for orch_h in sha256sum openssl shasum busybox python3 python perl; do
         command -v "$orch_h" >/dev/null || continue
         case $("orch_by_$orch_h" </dev/null) in
         e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855*) ;;
         *) continue ;;
         esac
-        [ "$orch_h" != openssl ] || orch_bulk=openssl
-        [ -n "$orch_hasher" ] || orch_hasher=$orch_h
-        [ "$orch_h" = sha256sum ] || break
+        orch_hasher=$orch_h
+        return
     done
-    [ -n "$orch_hasher" ]
+    return 1
 }
 
 orch_by_sha256sum() { sha256sum; }
@@ -87,7 +94,7 @@ orch_said() {
 
 # takes what lies at orch_part to path $1 if it has digest $2 and size $3, with mode $4; 4 if it has not
 orch_settle() {
-    if ! orch_hash "$orch_part" "$3"; then
+    if ! orch_hash "$orch_part" "$3" "$2"; then
         printf 'no tool'
         orch_settled=5
     elif [ "$orch_sum" != "$2" ]; then
