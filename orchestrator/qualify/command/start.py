@@ -29,6 +29,10 @@ def setup_program(number: int) -> str:
     return f"{_SETUP}{number}"
 
 
+# what programs cache by custom in HOME lies in the run's own folder, and goes with it
+_CACHE = ("XDG_CACHE_HOME", f"{SETUP}/cache")
+
+
 def start(view: View, plan: CommandPlan, wanted: Wanted, role: str) -> Start:
     """What starts as one role.
 
@@ -49,7 +53,7 @@ def start(view: View, plan: CommandPlan, wanted: Wanted, role: str) -> Start:
     told = () if is_setup else _contract(values)
     invocation = Invocation(
         argv=tuple(_filled(word, values) for word in argv),
-        environment=(*((name, _filled(text, values)) for name, text in program.environment), *told),
+        environment=(_CACHE, *((name, _filled(text, values)) for name, text in program.environment), *told),
         inherit=program.inherit,
         target=wanted.target,
         resume=wanted.restore is not None,
