@@ -80,6 +80,11 @@ def worst_exit(answers: Mapping[str, object]) -> int:
     return min(codes, default=0)
 
 
+def said_of(name: str, error: OrchError | str) -> str:
+    """Give a node's refusal with its name in front, once."""
+    return f"{name}: {str(error).replace(f': {name}: ', ': ', 1)}"
+
+
 def read_rental(path: Path | None) -> PodsSpec:
     """Read the pods file that a command line names, or the one of the working folder.
 

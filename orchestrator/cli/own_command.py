@@ -31,12 +31,14 @@ class OwnCommand:
         argv: its words, with files by the names that they have in a work folder.
         files: the program's own, as they lie here.
         uses: its inputs: name -> where it lies here.
+        absent: words that are named like scripts and are no files here.
     """
 
     name: str
     argv: tuple[str, ...]
     files: tuple[Path, ...]
     uses: dict[str, Path]
+    absent: tuple[Path, ...]
 
 
 def read_command(text: str, here: Path) -> OwnCommand:
@@ -63,13 +65,25 @@ def read_command(text: str, here: Path) -> OwnCommand:
             f"the command does not say what stands where (got no {', '.join(missing)}, expected all of"
             f" {', '.join(NEEDED)}: updates to reach, checkpoint to go on from, checkpoint to publish)"
         )
+    command = _taken_apart(words, here)
+    taken = [path.name for path in command.files if path.name in RESERVED]
+    if taken:
+        raise UsageError(f"{taken[0]}: a work folder has a file of that name already; rename yours")
+    return command
+
+
+def _taken_apart(words: list[str], here: Path) -> OwnCommand:
+    """Tell the program's files and its inputs from its other words, and name it after its script."""
     argv: list[str] = []
     programs: list[Path] = []
+    absent: list[Path] = []
     uses: dict[str, Path] = {}
     for place, word in enumerate(words):
         path = here / word
         if not path.is_file() or (place == 0 and "/" not in word):
             argv.append(word)
+            if path.suffix in _SCRIPTS and "{" not in word and not path.exists():
+                absent.append(Path(word))
         elif place == 0 or path.suffix in _SCRIPTS:
             programs.append(path)
             argv.append(f"./{path.name}" if place == 0 else path.name)
@@ -77,11 +91,9 @@ def read_command(text: str, here: Path) -> OwnCommand:
             name = _use_name(path, uses)
             uses[name] = path
             argv.append(f"{{uses.{name}}}")
-    taken = [path.name for path in programs if path.name in RESERVED]
-    if taken:
-        raise UsageError(f"{taken[0]}: a work folder has a file of that name already; rename yours")
-    name = re.sub(r"[^a-z0-9._-]", "-", (programs[0].stem if programs else Path(words[0]).name).lower())
-    return OwnCommand(name.strip("._-")[:64] or "own", tuple(argv), tuple(programs), uses)
+    script = next((path.stem for path in (*programs, *absent)), Path(words[0]).name)
+    name = re.sub(r"[^a-z0-9._-]", "-", script.lower())
+    return OwnCommand(name.strip("._-")[:64] or "own", tuple(argv), tuple(programs), uses, tuple(absent))
 
 
 def _use_name(path: Path, taken: dict[str, Path]) -> str:

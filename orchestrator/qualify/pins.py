@@ -117,7 +117,10 @@ class Pinned:
 
 def changed(pinned: Pinned, now: Pinned, where: str) -> tuple[Refusal, ...]:
     """Refusals of a rental that is not the one that a run is bound to."""
-    hint = "`orch run LANE --pods NEW --from BUNDLE:checkpoint@N` goes on from its checkpoint on other pods"
+    hint = (
+        "--pods with the file as it was when the run began goes on with it;"
+        " `orch run LANE --pods NEW --from BUNDLE:checkpoint@N` goes on from its checkpoint on other pods"
+    )
     return tuple(
         Refusal(Label.POD_CHANGED, f"not what this run is bound to: {change}", Where(where), hint=hint)
         for change in pinned.changes(now)

@@ -35,6 +35,7 @@ _FIRST_PAUSE_S: Final = 0.1
 _LONGEST_PAUSE_S: Final = 2.0
 _QUICKACK: Final = getattr(socket, "TCP_QUICKACK", None)  # Linux has it
 _RUNPOD_PROXY: Final = "ssh.runpod.io"
+_LOOK: Final = "look at the provider's page: does it run, and are host and port still these?"
 # a server with too many guests hangs up before it has said what it is; so does one that just ends
 _PASSING: Final = ("protocol banner", "no existing session", "connection dropped", "connection lost")
 
@@ -161,7 +162,7 @@ class _Attempt:
             except _PassingError as error:
                 if self.limit - time.monotonic() < pause_s:
                     got = f"got `{error}`, expected a greeting"
-                    message = f"{self.name}: the server hangs up before anybody can log in ({got})"
+                    message = f"{self.name}: the server hangs up before anybody can log in ({got}); {_LOOK}"
                     raise UnreachableError(message) from error
                 time.sleep(pause_s * random.uniform(0.5, 1.0))  # noqa: S311  # jitter is no secret
                 pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
@@ -177,7 +178,9 @@ class _Attempt:
             with _refusals(self.name, self.settings):
                 for jump in self.settings.jumps:
                     through = settings_for(*split_host(jump))
-                    checked = expected_of(f"{self.name} through {through.host}", through, None)
+                    checked = expected_of(
+                        f"{self.name} through {through.host}", through, None, on_the_way=True
+                    )
                     way_in = login_of(self.name, None, through)
                     chain = (*chain, _connection(through, checked, way_in, chain, left_s))
                 chain = (*chain, _connection(self.settings, self.expected, login, chain, left_s))
@@ -288,12 +291,13 @@ def _refusals(name: str, settings: Settings) -> Iterator[None]:
         raise _PassingError(str(error) or type(error).__name__) from error
     except socket.gaierror as error:
         raise UnreachableError(
-            f"{name}: its name means no address (got `{error.strerror}`, expected that of {settings.host})"
+            f"{name}: its name means no address (got `{error.strerror}`, expected that of {settings.host});"
+            " is it written as the provider shows it?"
         ) from error
     except OSError as error:
         raise UnreachableError(
             f"{name}: no connection to {settings.host}, port {settings.port}"
-            f" (got `{error.strerror or error or type(error).__name__}`, expected an SSH server)"
+            f" (got `{error.strerror or error or type(error).__name__}`, expected an SSH server); {_LOOK}"
         ) from error
     except paramiko.SSHException as error:
         said = str(error)
@@ -301,7 +305,9 @@ def _refusals(name: str, settings: Settings) -> Iterator[None]:
             raise paramiko.AuthenticationException(said) from error
         if any(words in said.lower() for words in _PASSING) or not said:
             raise _PassingError(said) from error
-        raise UnreachableError(f"{name}: no connection (got `{said}`, expected an SSH server)") from error
+        raise UnreachableError(
+            f"{name}: no connection (got `{said}`, expected an SSH server); {_LOOK}"
+        ) from error
 
 
 def _auth_refused(name: str, settings: Settings, error: Exception) -> RemoteError:

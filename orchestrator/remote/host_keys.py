@@ -112,8 +112,8 @@ class Policy(paramiko.MissingHostKeyPolicy):  # type: ignore[misc]  # paramiko h
         self._expected.check(key)
 
 
-def expected_of(name: str, settings: Settings, pin: str | None) -> Expected:
-    """Gives what a host must show.
+def expected_of(name: str, settings: Settings, pin: str | None, *, on_the_way: bool = False) -> Expected:
+    """Gives what a host must show; one that is only on the way to a node has no pin of its own.
 
     Raises:
         RemoteError: `host-key-unknown`: nothing says so.
@@ -124,9 +124,12 @@ def expected_of(name: str, settings: Settings, pin: str | None) -> Expected:
     known_as = place if settings.port == SSH_PORT else f"[{place}]:{settings.port}"
     keys = tuple(_known(known_as, settings.known_hosts))
     if not keys:
+        way_out = f"`orch pods pin {name}` shows the key and pins it"
+        if on_the_way:
+            way_out = f"`ssh {settings.host}` shows its key, and keeps it once you accept it"
         raise RemoteError(
             f"{name}: nothing says which key this host has (got no pin, and no line in known_hosts,"
-            " expected one of them); `orch pods add` shows the key and pins it",
+            f" expected one of them); {way_out}",
             Label.HOST_KEY_UNKNOWN,
         )
     types = frozenset(_group(key.get_name()) for key in keys)

@@ -14,7 +14,7 @@ from pydantic import BaseModel
 
 from evidence.digest import measure_file
 from orchestrator.errors import Label, Refusal, RefusedError, Where
-from orchestrator.spec import data, device, lane, pods, program, programme, project, run, system
+from orchestrator.spec import data, device, lane, pods, pods_meaning, program, programme, project, run, system
 from orchestrator.spec.device import DeviceSpec
 from orchestrator.spec.document import Document, load
 from orchestrator.spec.faults import check, one_of, suggest
@@ -210,7 +210,7 @@ class Reader:
         return device.build(document, model) if model else None
 
     def _pods(self, document: Document) -> PodsSpec | None:
-        model = self._check(document, pods.PodsFile, *pods.meaning(document))
+        model = self._check(document, pods.PodsFile, *pods_meaning.meaning(document))
         return pods.build(document, model) if model else None
 
     def _programme(self, document: Document) -> Programme | None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from orchestrator.cli.arguments import add_json
-from orchestrator.cli.nodes import each_node, read_rental, worst_exit
+from orchestrator.cli.nodes import each_node, read_rental, said_of, worst_exit
 from orchestrator.cli.output import complain, print_json, say
 from orchestrator.cli.project import all_bundles, find_project, first_event
 from orchestrator.errors import OrchError
@@ -93,7 +93,7 @@ def _on_nodes(args: argparse.Namespace) -> int:
     if any(left.state == "open" for left in found):
         complain("open: `orch run --resume BUNDLE` may go on from there; `--open` removes it all the same")
     for name, error in failed.items():
-        complain(f"{name}: {error}")
+        complain(said_of(name, error))
     if not found and not failed:
         say("nothing is left")
     return worst_exit(answers)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from orchestrator.cli.arguments import add_json, content_of, find_spec
-from orchestrator.cli.nodes import examined_json, examined_rows, read_rental
+from orchestrator.cli.nodes import examined_json, examined_rows, read_rental, said_of
 from orchestrator.cli.output import complain, print_json, say, size_text, table
 from orchestrator.cli.project import Project, find_project
 from orchestrator.errors import Label, OrchError, UndecidedError, UsageError
@@ -89,7 +89,7 @@ def _of_rental(args: argparse.Namespace) -> int:
         ]
         say(table(("", "", ""), rows))
         for trouble in troubles:
-            complain(f"{trouble.node}: {trouble.message}")
+            complain(said_of(trouble.node, trouble.message))
         if not troubles:
             say(f"nothing is in the way: `orch run --pods {pods.path} {args.lane or 'LANE'}`")
     if not troubles:

@@ -63,7 +63,7 @@ def run(args: argparse.Namespace) -> int:
         contents.pop(_IGNORE)
     _write(args.folder, contents)
     if ignored:
-        complain(f"{args.folder / _IGNORE} is there already: add tracker.sqlite3* to it")
+        complain(f"{args.folder / _IGNORE} is there already: add tracker.sqlite3* and pods*.yaml to it")
     say(_NEXT.format(folder=args.folder.resolve()))
     return 0
 
@@ -86,6 +86,7 @@ def _command(args: argparse.Namespace, schemas: dict[str, str]) -> int:
 def _found(command: OwnCommand) -> Iterator[tuple[str, tuple[Path, ...]]]:
     """Give what was taken for what, for a person to correct."""
     yield "taken for a file of the program: it lies in every work folder", command.files
+    yield "not here: where it is a file of the program, write it and name it under `files`", command.absent
     yield "taken for an input: it is read only, and told by {uses.NAME}", tuple(command.uses.values())
 
 

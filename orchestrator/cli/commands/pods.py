@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,6 +21,7 @@ from orchestrator.cli.nodes import (
     examined_rows,
     look,
     read_rental,
+    said_of,
     worst_exit,
 )
 from orchestrator.cli.output import complain, print_json, say, size_text, table
@@ -44,7 +46,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     show = actions.add_parser("show", help="look at all nodes again, and say what changed")
     pin = actions.add_parser("pin", help="accept a node as it is now, another host key too")
     add.add_argument("name", metavar="NAME", help="what to call the node: a, b, gpu-1")
-    add.add_argument("line", metavar="SSH", help="the SSH command that the provider shows, in quotes")
+    add.add_argument(
+        "line", metavar="SSH", type=_quoted, help="the SSH command that the provider shows, in quotes"
+    )
     _add_options(add)
     pin.add_argument("name", metavar="NAME", help="the node")
     for action in (add, pin):
@@ -72,6 +76,13 @@ def _add_options(add: argparse.ArgumentParser) -> None:
     )
 
 
+def _quoted(line: str) -> str:
+    """Refuse the first word of a command that a shell has taken apart."""
+    if line.strip() == "ssh":
+        raise argparse.ArgumentTypeError("quote the whole command: 'ssh user@host -p PORT -i KEY'")
+    return line
+
+
 def run(args: argparse.Namespace) -> int:
     """Do one of the three."""
     actions = {"add": _add, "show": _show, "pin": _pin}
@@ -94,11 +105,12 @@ def _add(args: argparse.Namespace) -> int:
         return 0
     if line.ignored:
         complain(f"left out, since it changes nothing here: {', '.join(line.ignored)}")
-    _report(spec, args.name, met)
-    if rental.get("started"):
-        say(f"rental   counted from now on, {rental['started']}: correct `started` if it began before")
+    more = []
+    if started := rental.get("started"):
+        more.append(("rental", f"counted from now on, {started}: correct `started` if it began before"))
     if len(spec.nodes) > 1:
-        say(f"roles reach each other by {spec.transport}")
+        more.append(("roles", f"reach each other by {spec.transport}"))
+    _report(spec, args.name, met, more)
     say(f"\nnext:\n  orch doctor --pods {path} LANE\n  orch run --pods {path} LANE")
     return 0
 
@@ -158,10 +170,9 @@ def _met_json(spec: PodsSpec, name: str, met: Met) -> dict[str, Any]:
     }
 
 
-def _report(spec: PodsSpec, name: str, met: Met) -> None:
+def _report(spec: PodsSpec, name: str, met: Met, more: Sequence[tuple[str, str]] = ()) -> None:
     rows = [("host key", f"{met.kind} {met.fingerprint}, {_TRUST[met.trust]}"), *examined_rows(met.seen)]
-    say(table(("", ""), rows))
-    say(f"written  {spec.path}, node {name}")
+    say(table(("", ""), [*rows, ("written", f"{spec.path}, node {name}"), *more]))
 
 
 def _show(args: argparse.Namespace) -> int:
@@ -179,7 +190,7 @@ def _show(args: argparse.Namespace) -> int:
     say(table(("node", "state", "machine", "cpus", "memory", "free", "clock"), rows))
     for name, answer in answers.items():
         if isinstance(answer, OrchError):
-            complain(f"{name}: {answer}")
+            complain(said_of(name, answer))
         else:
             _tell(name, answer, found[name])
     return worst_exit(answers)
@@ -234,8 +245,8 @@ def _pin(args: argparse.Namespace) -> int:
         is_known = met.fingerprint == node.host_key and node.trust is not None
         met = replace(met, trust=str(node.trust) if is_known else "first-use")
     found = list(changes(node, met.seen.facts))
-    if node.host_key not in (None, met.fingerprint):
-        found.insert(0, f"host_key was {node.host_key} and is {met.fingerprint}")
+    if node.host_key != met.fingerprint:
+        found.insert(0, f"host_key was {node.host_key or 'not pinned'} and is {met.fingerprint}")
     spec = change_node(spec.path, node.name, met.entry)
     if args.json:
         print_json({**_met_json(spec, node.name, met), "changes": found})

@@ -84,6 +84,23 @@ def test_what_changed_is_said_and_accepted_by_name_alone(desk, node):
     assert path.read_text(encoding="utf-8") == text + "# mine\n"
 
 
+def test_a_node_that_was_written_by_hand_is_pinned_by_its_name(desk, node):
+    added(desk, node)
+    path = desk.folder / "pods.yaml"
+    text = path.read_text(encoding="utf-8")
+    path.write_text(
+        "".join(line for line in text.splitlines(keepends=True) if "host_key:" not in line), encoding="utf-8"
+    )
+    shown = desk.orch("pods", "show")
+    assert shown.returncode == 1
+    assert shown.stderr.startswith("a: host-key-unknown: nothing says")
+    assert "`orch pods pin a`" in shown.stderr
+    pinned = desk.orch("pods", "pin", "a")
+    assert pinned.returncode == 0, pinned.stderr
+    assert f"host_key was not pinned and is {node.host_key}" in pinned.stdout
+    assert desk.orch("pods", "show").returncode == 0
+
+
 def test_every_node_has_its_row(desk, node, tmp_path):
     added(desk, node)
     with sshd(tmp_path / "b") as other:
@@ -115,7 +132,7 @@ def test_a_host_that_known_hosts_knows(desk, node):
     strange = make_key(node.folder / "strange")
     key = Path(f"{strange}.pub").read_text(encoding="utf-8").split()[:2]
     known.write_text(f"[{node.host}]:{node.port} {' '.join(key)}\n", encoding="utf-8")
-    refused = desk.orch("pods", "add", "b", line(node), "--owned")
+    refused = desk.orch("pods", "add", "b", line(node), "--owned", "--remote-root", ".other")
     assert refused.returncode == 1
     assert "host-key-changed" in refused.stderr
     assert "--accept-host-key" in refused.stderr
@@ -126,6 +143,7 @@ def test_a_host_that_known_hosts_knows(desk, node):
     ("arguments", "code", "said"),
     [
         (["ssh root@127.0.0.1"], 2, "--owned"),
+        (["ssh", "root@127.0.0.1", "-p", "41022", "--owned"], 2, "quote the whole command"),
         (["ssh root@127.0.0.1", "--price", "1 USD/h"], 2, "--cap"),
         (["ssh root@127.0.0.1", "--price", "1 dollar", "--cap", "5 USD"], 1, "value-format"),
         (["ssh root@127.0.0.1", "--price", "1 EUR/h", "--cap", "5 USD"], 1, "currency"),
@@ -157,6 +175,9 @@ def test_a_name_that_is_taken_and_a_file_that_is_wrong(desk, node):
     assert again.returncode == 1
     assert "name-duplicate" in again.stderr
     assert "orch pods pin a" in again.stderr
+    twice = desk.orch("pods", "add", "b", line(node), "--owned")
+    assert twice.returncode == 1
+    assert "two nodes are one folder of one machine" in twice.stderr
     path = desk.folder / "pods.yaml"
     path.write_text("orch: pods/v1\n", encoding="utf-8")
     assert desk.orch("pods", "add", "b", line(node), "--owned").returncode == 1

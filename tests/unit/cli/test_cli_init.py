@@ -53,8 +53,9 @@ def test_what_runs_make_stays_out_of_the_users_repository(project, orch):
     assert orch("load", "programme.yaml", cwd=project, module="orchestrator.cli.tracker").returncode == 0
     (project / "runs" / "first-1").mkdir()
     (project / "runs" / "first-1" / "stream.jsonl").write_text("")
+    (project / "pods.yaml").write_text("")
     seen = git("status", "--porcelain", "--untracked-files=all").split()
-    assert not [name for name in seen if name.startswith(("runs/", "tracker"))]
+    assert not [name for name in seen if name.startswith(("runs/", "tracker", "pods"))]
     assert "orch.toml" in seen
 
 
@@ -62,7 +63,7 @@ def test_a_repositorys_own_gitignore_is_left_as_it_is(tmp_path, capsys):
     (tmp_path / ".gitignore").write_text("mine\n")
     assert main(["init", str(tmp_path)]) == 0
     assert (tmp_path / ".gitignore").read_text() == "mine\n"
-    assert "add tracker.sqlite3* to it" in capsys.readouterr().err
+    assert "add tracker.sqlite3* and pods*.yaml to it" in capsys.readouterr().err
     assert (tmp_path / "runs" / ".gitignore").is_file()
 
 

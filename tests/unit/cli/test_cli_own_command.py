@@ -74,3 +74,12 @@ def test_an_executable_of_ones_own_is_called_where_it_lies() -> None:
     assert command.argv == ("./Fit It", "{updates}", "{in}", "{out}")
     assert command.name == "fit-it"
     assert command.files == (Path("bin/Fit It"),)
+
+
+@pytest.mark.usefixtures("here")
+def test_a_script_that_is_not_there_is_told_and_names_the_lane(capsys) -> None:
+    assert main(["init", "--command", "python3 fit.py {updates} {in} {out}"]) == 0
+    out, err = capsys.readouterr()
+    assert "lanes/fit.yaml" in out
+    assert "fit.py is not here" in err
+    assert "files: []" in Path("specs/runs/fit.yaml").read_text()

@@ -103,7 +103,7 @@ def test_known_hosts_does_where_nothing_is_pinned(server: Server, home: Path) ->
     unknown = declared(node, host_key=None)
     error = refused(unknown)
     assert error.label == Label.HOST_KEY_UNKNOWN
-    assert "orch pods add" in str(error)
+    assert "orch pods pin a" in str(error)
     known = home / ".ssh" / "known_hosts"
     known.write_text(host_line(node))
     assert said(unknown) == "in"

@@ -29,8 +29,8 @@ def rental(folder: Path, nodes: Mapping[str, SshNode | Mapping[str, Any]]) -> Po
     return read_pods(write_pods(folder / "pods.yaml", nodes, transport="ssh-tunnel"))
 
 
-def several(node: SshNode, count: int) -> dict[str, SshNode]:
-    return {f"n{number}": node for number in range(count)}
+def several(node: SshNode, count: int) -> dict[str, dict[str, Any]]:
+    return {f"n{number}": node.pods_entry(remote_root=f".orch{number}") for number in range(count)}
 
 
 def test_every_node_is_reached_and_what_is_done_there_is_journalled(tmp_path: Path) -> None:
@@ -55,8 +55,8 @@ def test_what_is_wrong_with_each_is_said_together(tmp_path: Path) -> None:
         entries = {
             "closed": node.pods_entry(port=free_port("127.0.0.1")),
             "good": node.pods_entry(),
-            "changed": node.pods_entry(host_key=OTHER_KEY),
-            "stranger": node.pods_entry(host="nobody@127.0.0.1"),
+            "changed": node.pods_entry(host_key=OTHER_KEY, remote_root=".other"),
+            "stranger": node.pods_entry(host="nobody@127.0.0.1", remote_root=".stranger"),
         }
         with pytest.raises(NodesError) as refused:
             open_nodes(rental(tmp_path, entries), journal=Journal(), wait=time.sleep, grace_s=30)
@@ -82,7 +82,10 @@ def test_nodes_that_nobody_reaches_decide_nothing(tmp_path: Path) -> None:
 
 def test_what_is_wrong_with_one_is_said_as_it_is(tmp_path: Path) -> None:
     with sshd(tmp_path / "node") as node:
-        entries = {"good": node.pods_entry(), "changed": node.pods_entry(host_key=OTHER_KEY)}
+        entries = {
+            "good": node.pods_entry(),
+            "changed": node.pods_entry(host_key=OTHER_KEY, remote_root=".other"),
+        }
         with pytest.raises(RemoteError) as refused:
             open_nodes(rental(tmp_path, entries), journal=Journal(), wait=time.sleep, grace_s=30)
         assert refused.value.label is Label.HOST_KEY_CHANGED

@@ -17,6 +17,7 @@ KEY = "SHA256:" + "a" * 43
 OTHER = "SHA256:" + "b" * 43
 SEEN = {"machine": "x86_64", "kernel": "6.1", "cpus": 2, "memory_mib": None, "boot_id": "1e10"}
 ENTRY = {"host": "root@203.0.113.7", "port": 41022, "host_key": KEY, "owned": True, "seen": SEEN}
+SECOND = {**ENTRY, "port": 41023}
 RENTAL = {"started": "2026-11-29T09:00:00Z", "cap": "5.00 USD"}
 WRITTEN = """\
 # of the lab
@@ -85,7 +86,7 @@ def test_json_is_yaml_too(path):
     path.write_text(
         json.dumps({"orch": "pods/v1", "transport": "loopback", "nodes": {"a": ENTRY}}), encoding="utf-8"
     )
-    add_node(path, "b", ENTRY)
+    add_node(path, "b", SECOND)
     assert list(read_pods(path).nodes) == ["a", "b"]
 
 
@@ -93,7 +94,7 @@ def test_json_is_yaml_too(path):
 def test_a_second_node_needs_a_way_to_the_first(path, address, transport):
     entry = {**ENTRY, **({"address": address} if address else {})}
     assert add_node(path, "a", entry).transport == "loopback"
-    assert add_node(path, "b", entry).transport == transport
+    assert add_node(path, "b", {**entry, "port": 41023}).transport == transport
 
 
 def test_what_a_person_chose_is_kept(path):
@@ -103,7 +104,7 @@ def test_what_a_person_chose_is_kept(path):
     )
     before = path.read_bytes()
     with pytest.raises(RefusedError) as refused:
-        add_node(path, "b", ENTRY)
+        add_node(path, "b", SECOND)
     (refusal,) = refused.value.refusals
     assert (refusal.label, refusal.key, refusal.where.path) == (
         Label.FIELD_MISSING,
@@ -159,7 +160,7 @@ def test_a_link_stays_a_link(path, tmp_path):
 def test_many_at_once_lose_nothing(path):
     names = [f"n{i}" for i in range(24)]
     with ThreadPoolExecutor(8) as pool:
-        list(pool.map(lambda name: add_node(path, name, ENTRY), names))
+        list(pool.map(lambda name: add_node(path, name, {**ENTRY, "pod": name, "remote_root": name}), names))
     assert sorted(read_pods(path).nodes) == sorted(names)
 
 
