@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 from evidence.files import open_new, read_bounded
 from orchestrator.remote import proc
 from orchestrator.remote import root as own
-from orchestrator.remote.lock import LOCK_NAME, LockLook, parse
+from orchestrator.remote.lock import LOCK_NAME, Holder, LockLook, parse
 
 _MOST_OF_A_LOCK = 4096
 
@@ -67,6 +67,9 @@ class LocalLock:
                 with suppress(FileExistsError):
                     self._path.hardlink_to(aside)
             aside.unlink()
+
+    def relieve(self, holder: Holder) -> None:
+        """Ends nothing: here a controller stands for itself, and whoever is gone left no process."""
 
     def _aside(self) -> Path:
         return self._path.with_name(f"{LOCK_NAME}.{os.getpid()}")

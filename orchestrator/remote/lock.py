@@ -83,6 +83,10 @@ class LockFile(Protocol):
         """Takes it away if this is what it holds."""
         ...
 
+    def relieve(self, holder: Holder) -> None:
+        """Ends what stands there for an earlier controller of this run, if it does still."""
+        ...
+
 
 def take(file: LockFile, base: PurePosixPath, run_id: str, owner: str) -> str:
     """Takes the lock, as `Remote.lock` says."""
@@ -101,6 +105,7 @@ def take(file: LockFile, base: PurePosixPath, run_id: str, owner: str) -> str:
             file.free(look.text)
         elif holder.run_id == run_id:
             file.replace(ours)
+            file.relieve(holder)
             return ""
         elif _stale(holder, look):
             file.free(look.text)

@@ -36,6 +36,10 @@ _ANSWER_S: Final = 10.0
 _GUARD_S: Final = 1.0
 _MOST_BYTES: Final = 1 << 18
 
+Process = tuple[int, int, str]  # number, start time in clock ticks, boot
+# nodes of one rental may be one machine: one way's shell is no stranger to another
+_made: set[Process] = set()
+
 
 @dataclass(frozen=True)
 class Answer:
@@ -55,8 +59,19 @@ class Hello:
     """What a shell says of itself: its process, the node's boot, and the user's HOME (or nothing)."""
 
     pid: int
+    start_ticks: int
     boot_id: str
     home: str
+
+    @property
+    def process(self) -> Process:
+        """Which process it is, told from any later one with its number."""
+        return self.pid, self.start_ticks, self.boot_id
+
+
+def is_ours(process: Process) -> bool:
+    """Says whether a process of some node is a shell that this controller opened."""
+    return process in _made
 
 
 class DeadlineError(Exception):
@@ -166,8 +181,10 @@ class Shell:
             if not self._transport.is_active():
                 raise
             raise self._unusable("what the server runs for us is no shell, or ended at once") from error
-        pid, boot_id, home, _ = answer.stdout.decode("utf-8", "surrogateescape").split("\x1e")
-        return Hello(int(pid), boot_id, home)
+        pid, ticks, boot_id, home, _ = answer.stdout.decode("utf-8", "surrogateescape").split("\x1e")
+        said = Hello(int(pid), int(ticks), boot_id, home)
+        _made.add(said.process)
+        return said
 
     def call(self, function: str, *words: str, deadline_s: float, data: Iterable[bytes] = ()) -> Answer:
         """Calls a function on the node, with what it reads after the call.

@@ -11,9 +11,9 @@ from typing import Protocol
 
 from orchestrator.remote import root as own
 from orchestrator.remote.base import RemoteError
-from orchestrator.remote.lock import LOCK_NAME, LockLook
+from orchestrator.remote.lock import LOCK_NAME, Holder, LockLook
 from orchestrator.remote.root import Standing
-from orchestrator.remote.shell import Answer
+from orchestrator.remote.shell import Answer, is_ours
 
 SEPARATOR = "\x1e"
 ABSENT = 3
@@ -104,6 +104,12 @@ class SshLock:
     def free(self, text: str) -> None:
         """Puts it aside, and back if it turns out to be another by now."""
         self._ask(f"unlock {self._base}", "orch_lock_free", self._path, text)
+
+    def relieve(self, holder: Holder) -> None:
+        """Ends the shell of a controller that is gone, which behind a black hole does not know."""
+        process = (holder.pid, holder.start_ticks, holder.boot_id)
+        if not is_ours(process):
+            self._ask("end the shell of an earlier controller", "orch_relieve", *map(str, process))
 
 
 def decoded(answer: Answer) -> str:

@@ -16,7 +16,7 @@ import paramiko
 from orchestrator.remote.base import RemoteError, UnreachableError
 from orchestrator.remote.connect import Connected, connect
 from orchestrator.remote.line import Lines
-from orchestrator.remote.shell import Answer, DeadlineError, Hello, Shell, quoted
+from orchestrator.remote.shell import Answer, DeadlineError, Hello, Process, Shell, quoted
 from orchestrator.remote.ssh_config import Settings, settings_for
 from orchestrator.spec.pods import Node
 
@@ -47,6 +47,7 @@ class Way:
         self._lock = threading.RLock()
         self._open: Connected | None = None
         self._shell: Shell | None = None
+        self._former: tuple[Process, ...] = ()  # shells that were let go of, and may not know
         self._is_closed = False
 
     @cached_property
@@ -79,11 +80,19 @@ class Way:
         if self._shell is None:
             self._shell = Shell(self.name, opened.transport, deadline_s=self._connect_s)
             self._connected(opened, self._shell.noise)
+            self._relieve(self._shell)
         return self._shell
+
+    def _relieve(self, shell: Shell) -> None:
+        """Ends our own earlier shells there: behind a black hole they wait for hours, or still do things."""
+        for process in self._former:
+            shell.call("orch_relieve", *map(str, process), deadline_s=self._connect_s)
+        self._former = ()
 
     def _drop(self) -> None:
         """Lets go of a shell that is of no use, and of the connection if that is gone too."""
         if self._shell is not None:
+            self._former = (*self._former, self._shell.hello.process)
             self._shell.close()
             self._shell = None
         if self._open is not None and not self._open.transport.is_active():

@@ -39,5 +39,13 @@ orch_serve() {
 
 # who this shell is, and where
 orch_hello() {
-    printf '%s\036' "$$" "$orch_boot" "${HOME-}"
+    orch_stat "$$"
+    printf '%s\036' "$$" "$orch_ticks" "$orch_boot" "${HOME-}"
+}
+
+# ends shell $1, begun at $2 in boot $3, and what it does: behind a dead connection nobody tells it to
+orch_relieve() {
+    [ "$1" != "$$" ] && orch_alive "$@" || return 0
+    if [ "$orch_group" = "$1" ]; then kill -TERM "-$1"; else kill -TERM "$1"; fi
+    return 0
 }

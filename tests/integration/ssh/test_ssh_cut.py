@@ -121,6 +121,7 @@ def test_a_fault_in_every_step_is_outlived(desk: Desk, net: Network, fault: str,
 GONE: dict[str, tuple[Callable[[Network], None], Callable[[Network], None]]] = {
     "sshd killed": (lambda net: net.nodes[1].kill_sshd(), lambda net: net.nodes[1].start_sshd()),
     "link down": (lambda net: net.cut(net.nodes[1]), lambda net: net.heal(net.nodes[1])),
+    "black hole": (lambda net: net.wire(swallow=["out", "in"], only=[net.nodes[1]]), lambda net: net.wire()),
 }
 
 
