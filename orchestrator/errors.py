@@ -65,6 +65,8 @@ class Label(StrEnum):
     HOST_KEY_CHANGED = "host-key-changed"
     AUTH_REFUSED = "auth-refused"
     SHELL_UNUSABLE = "shell-unusable"
+    NOT_PLAIN = "not-plain"
+    CLOCK = "clock"
     TOOL_MISSING = "tool-missing"
     DISK_SPACE = "disk-space"
     TUNNEL_REFUSED = "tunnel-refused"

@@ -14,7 +14,9 @@ from pathlib import Path, PurePosixPath
 from typing import TypeVar
 
 from evidence.digest import sha256_bytes
+from evidence.names import fault
 from orchestrator.build.bind import bind
+from orchestrator.errors import Label
 from orchestrator.oracle.reference import from_bits
 from orchestrator.qualify.command import node as node_side
 from orchestrator.qualify.command.digests import files_digest, listing_digest
@@ -121,7 +123,7 @@ class Jobs:
 
     def progress(self, launch: Launch) -> dict[str, tuple[int, float]]:
         """Role -> its last update and the loss that this read, of roles that have made one."""
-        tails = self.each(launch, lambda node, job: node.tail(job.folder / "progress", TAIL_BYTES))
+        tails = self.each(launch, lambda node, job: node_side.tail(node, job.folder, TAIL_BYTES))
         lasts = {start.role: _last(start, tails[start.role]) for start in launch.starts}
         return {role: last for role, last in lasts.items() if last is not None}
 
@@ -203,14 +205,14 @@ class Jobs:
             node.end(job.folder)
         folder = self.attempt.folder / launch.name / start.role
         files = {}
-        for name in OUTPUTS:
-            data = node.get(job.folder / name)
-            if data is not None:
-                files[folder / PurePosixPath(name).name] = data
         if state.exit is not None:
             files[folder / "exit"] = f"{state.exit}\n".encode()
         if isinstance(start.binding, Invocation):
             return files | {folder / name: data for name, data in node_side.collect(node, job.folder)}
+        for name in OUTPUTS:
+            data = node.get(job.folder / name)
+            if data is not None:
+                files[folder / PurePosixPath(name).name] = data
         return files | self._checkpoint(launch, start, "")
 
     def published(self, launch: Launch, version: int) -> dict[Path, bytes]:
@@ -233,6 +235,11 @@ class Jobs:
         folder = self.attempt.folder / launch.name / start.role / "checkpoint"
         found = {}
         for name in node.list(job.folder / "checkpoint"):
+            if wrong := fault(name):
+                raise RemoteError(
+                    f"{node.name}: a checkpoint's file cannot be kept (got {wrong}, expected a plain name)",
+                    Label.NOT_PLAIN,
+                )
             if not name.startswith(begins) or (begins and name.endswith(".tmp")):
                 continue
             data = None if (folder / name).exists() else node.get(job.folder / "checkpoint" / name)
@@ -246,7 +253,10 @@ def _last(start: Start, tail: bytes) -> tuple[int, float] | None:
     if isinstance(start.binding, Invocation):
         return node_side.last_line(tail)
     lines = parse_progress(tail)
-    return (lines[-1].version, from_bits(lines[-1].loss)) if lines and lines[-1].version > 0 else None
+    try:
+        return (lines[-1].version, from_bits(lines[-1].loss)) if lines and lines[-1].version > 0 else None
+    except ValueError:
+        return None  # its judge will say so
 
 
 def _signal(number: int, node: Remote, job: Job) -> None:

@@ -6,6 +6,7 @@ proves: that is its step's judge's to say.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,7 @@ from evidence.files import write_whole
 from orchestrator.build.binding import Binding
 from orchestrator.qualify.command.invocation import Invocation
 
+_VERSION = re.compile(r"[0-9]{1,15}", re.ASCII)
 OWN = "own"  # the role's program of this lane's plan
 OTHER = "other"  # the same role's program of another plan: the frame-identity control
 FROM_PLAN = "plan"  # a samples file that holds exactly the plan's words
@@ -203,7 +205,7 @@ def parse_progress(data: bytes) -> tuple[ProgressLine, ...]:
     lines = []
     for line in data.split(b"\n")[:-1]:
         fields = line.decode("ascii", "replace").split(" ")
-        if len(fields) == 3 and fields[0].isdecimal():  # noqa: PLR2004  # version, state, loss
+        if len(fields) == 3 and _VERSION.fullmatch(fields[0]):  # noqa: PLR2004  # version, state, loss
             lines.append(ProgressLine(int(fields[0]), fields[1], fields[2]))
         else:
             lines.append(ProgressLine(-1, "", ""))

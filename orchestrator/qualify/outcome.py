@@ -107,4 +107,9 @@ def _losses(view: View) -> tuple[float, ...]:
     launched = view.launch("uninterrupted", "run-1")
     if launched is not None and view.command is not None:
         return tuple(line.value for line in lines_of(launched, view.roles[0]))
-    return tuple(from_bits(line.loss) for line in launched.roles[view.roles[0]].progress) if launched else ()
+    try:
+        return (
+            tuple(from_bits(line.loss) for line in launched.roles[view.roles[0]].progress) if launched else ()
+        )
+    except ValueError:
+        return ()  # likewise

@@ -11,6 +11,7 @@ from pathlib import PurePosixPath
 from typing import TypeVar
 
 from orchestrator.remote.base import (
+    MOST_BYTES,
     Clock,
     Completed,
     Job,
@@ -63,9 +64,9 @@ class Around:
         """As `Remote.put`."""
         return self._ask("put", partial(self.inner.put, data, path, executable=executable))
 
-    def get(self, path: PurePosixPath) -> bytes | None:
+    def get(self, path: PurePosixPath, *, most: int = MOST_BYTES) -> bytes | None:
         """As `Remote.get`."""
-        return self._ask("get", partial(self.inner.get, path))
+        return self._ask("get", partial(self.inner.get, path, most=most))
 
     def tail(self, path: PurePosixPath, size: int) -> bytes:
         """As `Remote.tail`."""

@@ -36,6 +36,13 @@ class UnreachableError(RemoteError):
         super().__init__(message, label)
 
 
+class NotPlainError(RemoteError):
+    """What lies under a name is no regular file, or a larger one than was asked for."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, Label.NOT_PLAIN)
+
+
 class NodeLostError(RemoteError):
     """A node was unreachable for longer than its grace. What runs on it is not known."""
 
@@ -43,6 +50,17 @@ class NodeLostError(RemoteError):
 
     def __init__(self, message: str, label: Label = Label.NODE_LOST) -> None:
         super().__init__(message, label)
+
+
+MOST_BYTES = 4 << 30
+"""No file is read that is larger: all of it is held in memory."""
+MOST_COUNTED = 2**53 - 1
+"""Some file systems and control groups call without a bound what is larger; no JSON number holds it."""
+
+
+def counted(said: int | None) -> int | None:
+    """A number of bytes or names as far as it can be written down."""
+    return None if said is None else min(said, MOST_COUNTED)
 
 
 @dataclass(frozen=True)
@@ -210,12 +228,20 @@ class Remote(Protocol):
         """
         ...
 
-    def get(self, path: PurePosixPath) -> bytes | None:
-        """A regular file's bytes; None if there is no such file. A link is refused, not followed."""
+    def get(self, path: PurePosixPath, *, most: int = MOST_BYTES) -> bytes | None:
+        """A regular file's bytes; None if there is no such file. A link is refused, not followed.
+
+        Raises:
+            NotPlainError: it is no regular file, or has more than `most` bytes.
+        """
         ...
 
     def tail(self, path: PurePosixPath, size: int) -> bytes:
-        """The last `size` bytes of a file, fewer if it is shorter; nothing if there is no such file."""
+        """The last `size` bytes of a file, fewer if it is shorter; nothing if there is no such file.
+
+        Raises:
+            NotPlainError: it is no regular file.
+        """
         ...
 
     def list(self, folder: PurePosixPath) -> tuple[str, ...]:

@@ -19,19 +19,22 @@ from tempfile import TemporaryFile
 from typing import BinaryIO
 
 from evidence.digest import sha256_file
-from evidence.files import open_new, open_regular
+from evidence.files import NotRegularError, open_new, open_regular
 from orchestrator.remote import lock, notes, proc
 from orchestrator.remote import root as own
 from orchestrator.remote.base import (
+    MOST_BYTES,
     Clock,
     Completed,
     Job,
     JobState,
     NodeFacts,
+    NotPlainError,
     Remote,
     RemoteError,
     Room,
     Tunnel,
+    counted,
 )
 from orchestrator.remote.local_lock import LocalLock
 from orchestrator.remote.runners import Runners
@@ -60,7 +63,7 @@ class Local:
             boot_id=proc.boot_id(),
             cpus=len(os.sched_getaffinity(0)),
             memory_bytes=memory,
-            quota_bytes=min(limits, default=None),
+            quota_bytes=counted(min(limits, default=None)),
         )
 
     def run(self, argv: Sequence[str], *, deadline_s: float) -> Completed:
@@ -129,10 +132,17 @@ class Local:
                 raise
             return sha256_file(target)
 
-    def get(self, path: PurePosixPath) -> bytes | None:
+    def get(self, path: PurePosixPath, *, most: int = MOST_BYTES) -> bytes | None:
         """The bytes of a regular file; links are not followed."""
         with self._reading(path) as file:
-            return None if file is None else file.read()
+            if file is None:
+                return None
+            size = os.fstat(file.fileno()).st_size
+            if size > most:
+                raise NotPlainError(
+                    f"{self.name}: {path} is too large (got {size} bytes, expected {most} at most)"
+                )
+            return file.read(most)  # it may be growing
 
     def tail(self, path: PurePosixPath, size: int) -> bytes:
         """The last bytes of a regular file; links are not followed."""
@@ -149,6 +159,10 @@ class Local:
         except FileNotFoundError:
             yield None
             return
+        except NotRegularError as error:
+            raise NotPlainError(
+                f"{self.name}: {path} cannot be read (got {error.strerror}, expected a plain one)"
+            ) from error
         except OSError as error:
             raise RemoteError(f"{self.name}: cannot read {path}: {error.strerror}") from error
         with file:
@@ -258,7 +272,7 @@ class Local:
         with self._refusals(f"look at the file system of {path}"):
             there = next(folder for folder in (Path(path), *Path(path).parents) if folder.is_dir())
             said = os.statvfs(there)
-        return Room(said.f_bavail * said.f_frsize, said.f_favail if said.f_files else None)
+        return Room(counted(said.f_bavail * said.f_frsize), counted(said.f_favail) if said.f_files else None)
 
     def clock(self) -> Clock:
         """It is the controller's own."""

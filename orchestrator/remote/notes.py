@@ -6,11 +6,18 @@ nothing.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 
+from evidence.files import read_bounded
 from orchestrator.remote import proc
 from orchestrator.remote.base import JobState
+
+_PROCESS = re.compile(r"([0-9]{1,10}) ([0-9]{1,19}) ([0-9a-z-]{1,64})", re.ASCII)
+_CODE = re.compile(r"[0-9]{1,3}", re.ASCII)
+_MOST_OF_A_NOTE = 1024
+_SHOWN = 80
 
 
 class NotesError(Exception):
@@ -49,10 +56,10 @@ def read_identity(text: str | None, folder: PurePath) -> Identity | None:
     """
     if text is None:
         return None
-    words = text.split()
-    if len(words) != 3 or not (words[0].isdecimal() and words[1].isdecimal()):  # noqa: PLR2004
-        raise NotesError(f"{folder}/pid names no process (got {text!r})")
-    return Identity(int(words[0]), int(words[1]), words[2])
+    found = _PROCESS.fullmatch(text)
+    if found is None:
+        raise NotesError(f"{folder}/pid names no process (got {text[:_SHOWN]!r})")
+    return Identity(int(found[1]), int(found[2]), found[3])
 
 
 def exited(folder: Path) -> JobState | None:
@@ -72,8 +79,8 @@ def read_exit(text: str | None, folder: PurePath) -> int | None:
     Raises:
         NotesError: it is none.
     """
-    if text is not None and not text.isdecimal():
-        raise NotesError(f"{folder}/exit holds no exit code (got {text!r})")
+    if text is not None and _CODE.fullmatch(text) is None:
+        raise NotesError(f"{folder}/exit holds no exit code (got {text[:_SHOWN]!r})")
     return None if text is None else int(text)
 
 
@@ -86,6 +93,7 @@ def state_of(status: str, code: int | None, known: Identity | None) -> JobState:
 
 def _read(path: Path) -> str | None:
     try:
-        return path.read_text(encoding="ascii", errors="replace").strip()
+        # the program that runs beside them may have put anything there
+        return read_bounded(path, _MOST_OF_A_NOTE).decode("ascii", "replace").strip()
     except FileNotFoundError:
         return None

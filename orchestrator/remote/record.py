@@ -15,7 +15,7 @@ from pathlib import PurePosixPath
 from typing import Any, TypeVar
 
 from orchestrator.remote.around import Around, bare
-from orchestrator.remote.base import Completed, Job, Remote, RemoteError, Tunnel
+from orchestrator.remote.base import MOST_BYTES, Completed, Job, Remote, RemoteError, Tunnel
 from orchestrator.remote.retry import Journal
 
 T = TypeVar("T")
@@ -84,10 +84,10 @@ class Recorded(Around):
             lambda sha256: {"sha256": sha256},
         )
 
-    def get(self, path: PurePosixPath) -> bytes | None:
+    def get(self, path: PurePosixPath, *, most: int = MOST_BYTES) -> bytes | None:
         """Journals the path, the size and the digest; a file that is not there was a look."""
         begun = time.monotonic()
-        data = self._ask("get", lambda: self.inner.get(path))
+        data = self._ask("get", lambda: self.inner.get(path, most=most))
         if data is not None:
             got = {"path": str(path), "size": len(data), "sha256": hashlib.sha256(data).hexdigest()}
             elapsed_ms = round(1000 * (time.monotonic() - begun))

@@ -35,6 +35,9 @@ _SILENCE_S: Final = 5.0
 _ANSWER_S: Final = 10.0
 _GUARD_S: Final = 1.0
 _MOST_BYTES: Final = 1 << 18
+MOST_SAID: Final = 64 << 20
+"""A node that says more, where it is asked for no file, does not stop."""
+_AROUND: Final = 64 << 10  # what may stand beside a file's bytes: marks, a size, noise
 
 Process = tuple[int, int, str]  # number, start time in clock ticks, boot
 # nodes of one rental may be one machine: one way's shell is no stranger to another
@@ -91,6 +94,9 @@ class _Stream:
         self._data = bytearray()
         self._seen = 0
 
+    def __len__(self) -> int:
+        return len(self._data)
+
     def feed(self, data: bytes) -> bool:
         """Takes data; False if there is none."""
         self._data += data
@@ -120,7 +126,8 @@ class _Stream:
 
 
 _BEGIN = re.compile(rb"(<)\n")
-_END = re.compile(rb"([0-9]+)\n")
+_END = re.compile(rb"([0-9]{1,3})\n")
+_HELLO = re.compile(r"([0-9]{1,10})\x1e([0-9]{1,19})\x1e([0-9a-z-]{1,64})\x1e([^\x1e]*)\x1e")
 
 
 class Shell:
@@ -144,6 +151,7 @@ class Shell:
         self._nonce = secrets.token_hex(16).encode()
         self._number = 0
         self._out, self._err = _Stream(), _Stream()
+        self._most = MOST_SAID
         self._channel = self._opened(deadline_s)
         self._poll = select.poll()
         self._poll.register(self._channel.fileno(), select.POLLIN)
@@ -181,23 +189,37 @@ class Shell:
             if not self._transport.is_active():
                 raise
             raise self._unusable("what the server runs for us is no shell, or ended at once") from error
-        pid, ticks, boot_id, home, _ = answer.stdout.decode("utf-8", "surrogateescape").split("\x1e")
-        said = Hello(int(pid), int(ticks), boot_id, home)
+        found = _HELLO.fullmatch(answer.stdout.decode("utf-8", "surrogateescape"))
+        if found is None:
+            self.close()
+            raise self._unusable("what answers there does not know our requests")
+        said = Hello(int(found[1]), int(found[2]), found[3], found[4])
         _made.add(said.process)
         return said
 
-    def call(self, function: str, *words: str, deadline_s: float, data: Iterable[bytes] = ()) -> Answer:
-        """Calls a function on the node, with what it reads after the call.
+    def call(
+        self,
+        function: str,
+        *words: str,
+        deadline_s: float,
+        data: Iterable[bytes] = (),
+        most: int = MOST_SAID,
+    ) -> Answer:
+        """Calls a function on the node, with what it reads after the call, for an answer of `most` bytes.
 
         Raises:
+            RemoteError: it says more than that, and may never end.
             DeadlineError: the node is there and did not answer in time; the shell is of no use any more.
             UnreachableError: the connection, or the shell, is gone.
         """
         limit = time.monotonic() + deadline_s
+        self._most = max(most, MOST_SAID) + _AROUND
         number = self._request(limit, function, *words)
         for piece in data:
             self._send(piece, limit)
-        return self._answer(number, limit)
+        answer = self._answer(number, limit)
+        self._most = MOST_SAID
+        return answer
 
     def run(self, argv: Iterable[str], *, deadline_s: float) -> tuple[int | None, bytes, bytes]:
         """Runs a program to its end, or to the deadline; gives its code, if it came to its end, and output.
@@ -289,10 +311,21 @@ class Shell:
         channel, came = self._channel, False
         while channel.recv_ready():
             came = self._out.feed(channel.recv(_MOST_BYTES))
+            self._demand_end(self._out)
         while channel.recv_stderr_ready():
             came = self._err.feed(channel.recv_stderr(_MOST_BYTES))
+            self._demand_end(self._err)
         if not came and (channel.eof_received or channel.closed):
             raise self._gone(None)
+
+    def _demand_end(self, stream: _Stream) -> None:
+        if len(stream) > self._most:
+            self.close()
+            stream.drop()
+            raise RemoteError(
+                f"{self._name}: its answer has no end (got more than {self._most} bytes, expected fewer)",
+                Label.SHELL_UNUSABLE,
+            )
 
     def _demand_life(self) -> None:
         """Asks whether the other side still is there: a connection that was cut looks open for hours."""

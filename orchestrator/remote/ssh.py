@@ -18,11 +18,13 @@ from orchestrator.errors import Label
 from orchestrator.remote import lock, notes, proc
 from orchestrator.remote import root as own
 from orchestrator.remote.base import (
+    MOST_BYTES,
     Clock,
     Completed,
     Job,
     JobState,
     NodeFacts,
+    NotPlainError,
     Remote,
     RemoteError,
     Room,
@@ -42,11 +44,13 @@ CONNECT_S: Final = 30.0
 _UNMARKED: Final = 2
 _MISMATCH: Final = 4
 _NO_HASH: Final = 5
+_NOT_PLAIN: Final = 6
 _BULK_S: Final = 600.0
 _END_S: Final = 2.0
 _LOOK_S: Final = 0.001
 _CLOSE_S: Final = 1.0
 _KEPT_BYTES: Final = 256 << 10
+_SHOWN: Final = 80
 _CWD = re.compile(r"^l.* /proc/(\d+)/cwd(?: -> |$)", re.MULTILINE)
 
 T = TypeVar("T")
@@ -87,10 +91,12 @@ class Ssh:
 
     def facts(self) -> NodeFacts:
         """What its /proc and `uname` say."""
-        return facts_of(
-            lambda what, *words: decoded(self._ask("look at the node", what, *words)),
-            self._way.hello().boot_id,
-        )
+        what = "look at the node"
+        with self._reading(what):
+            return facts_of(
+                lambda function, *words: decoded(self._ask(what, function, *words)),
+                self._way.hello().boot_id,
+            )
 
     def resolve(self, root: PurePosixPath) -> PurePosixPath:
         """Under HOME as the node's shell has it, unless it is absolute."""
@@ -114,7 +120,11 @@ class Ssh:
         said = decoded(self._ask("look at the clock", "orch_date"))
         clock = clock_of(said, begun, time.time_ns())
         if clock is None:
-            raise RemoteError(f"{self.name}: `date` says no time (got {said!r}, expected seconds)")
+            raise RemoteError(
+                f"{self.name}: its clock is off by more than can be told (got {said[:_SHOWN]!r} seconds,"
+                f" expected about {begun // 10**9}); set it",
+                Label.CLOCK,
+            )
         return clock
 
     def missing_tools(self) -> tuple[str, ...]:
@@ -128,8 +138,10 @@ class Ssh:
 
     def ephemeral_ports(self) -> range:
         """From the kernel's own setting."""
-        low, high = self._ask("look at its ports", "orch_ephemeral").stdout.split()
-        return range(int(low), int(high) + 1)
+        what = "look at its ports"
+        with self._reading(what):
+            low, high = self._ask(what, "orch_ephemeral").stdout.split()
+            return range(int(low), int(high) + 1)
 
     def run(self, argv: Sequence[str], *, deadline_s: float) -> Completed:
         """Runs it in a session of its own, which the deadline ends, there too if we are gone by then."""
@@ -143,7 +155,9 @@ class Ssh:
 
     def make_root(self, root: PurePosixPath, owner: str) -> None:
         """Makes `root` and the folder that it is in, mode 0700, or finds them so."""
-        if fault := own.make(SshFolders(self._ask), root, owner):
+        with self._reading(f"make {root}"):
+            fault = own.make(SshFolders(self._ask), root, owner)
+        if fault:
             raise RemoteError(f"{self.name}: {fault}")
         self._roots.add(root)
 
@@ -171,20 +185,31 @@ class Ssh:
             )
         return answer
 
-    def get(self, path: PurePosixPath) -> bytes | None:
+    def get(self, path: PurePosixPath, *, most: int = MOST_BYTES) -> bytes | None:
         """The bytes of a regular file; links are not followed."""
-        answer = self._ask(f"read {path}", "orch_get", str(path), deadline_s=_BULK_S)
+        what = f"read {path}"
+        answer = self._ask(what, "orch_get", str(path), str(most), deadline_s=_BULK_S, most=most)
         if answer.code == ABSENT:
             return None
+        self._demand_plain(answer, path, most)
         size, _, data = answer.stdout.partition(b"\n")
-        if answer.code or int(size) != len(data):
-            got = f"{len(data)} bytes"
-            raise RemoteError(f"{self.name}: cannot read {path} (got {got}, expected {size.decode()})")
+        with self._reading(what):
+            if answer.code or int(size) != len(data):
+                got = f"{len(data)} bytes"
+                raise RemoteError(f"{self.name}: cannot read {path} (got {got}, expected {size.decode()})")
         return data
+
+    def _demand_plain(self, answer: Answer, path: PurePosixPath, most: int) -> None:
+        if answer.code == _NOT_PLAIN:
+            expected = f"a plain file of at most {most} bytes"
+            raise NotPlainError(
+                f"{self.name}: {path} cannot be read (got {answer.last_line}, expected {expected})"
+            )
 
     def tail(self, path: PurePosixPath, size: int) -> bytes:
         """The last bytes of a regular file; links are not followed."""
         answer = self._ask(f"read {path}", "orch_tail", str(path), str(size), deadline_s=_BULK_S)
+        self._demand_plain(answer, path, MOST_BYTES)
         return b"" if answer.code == ABSENT else answer.stdout
 
     def list(self, folder: PurePosixPath) -> tuple[str, ...]:
@@ -207,19 +232,23 @@ class Ssh:
 
     def lock(self, base: PurePosixPath, run_id: str, owner: str) -> str:
         """Takes it in the name of the shell there."""
-        return lock.take(SshLock(self._ask, base), base, run_id, owner)
+        with self._reading(f"lock {base}"):
+            return lock.take(SshLock(self._ask, base), base, run_id, owner)
 
     def lock_holder(self, base: PurePosixPath) -> str:
         """Reads it."""
-        return lock.described(SshLock(self._ask, base))
+        with self._reading(f"look at the lock of {base}"):
+            return lock.described(SshLock(self._ask, base))
 
     def beat(self, base: PurePosixPath, run_id: str) -> None:
         """Notes the node's time since its boot."""
-        lock.beat(SshLock(self._ask, base), base, run_id)
+        with self._reading(f"note that we work in {base}"):
+            lock.beat(SshLock(self._ask, base), base, run_id)
 
     def unlock(self, base: PurePosixPath, run_id: str) -> None:
         """Removes it."""
-        lock.give_back(SshLock(self._ask, base), run_id)
+        with self._reading(f"unlock {base}"):
+            lock.give_back(SshLock(self._ask, base), run_id)
 
     # --- jobs ---
 
@@ -257,7 +286,7 @@ class Ssh:
         folder, what = job.folder / "job", f"look at {job.folder}"
         answer = self._ask(what, "orch_inspect", str(job.folder), str(job.folder).replace("\n", "\1"))
         fields = decoded(answer).split(SEPARATOR)[:-1]
-        with self._reading_notes(what):
+        with self._reading(what):
             exit_before, pid_before, how, exit_after, pid_after = fields
             for exit_text, pid_text in ((exit_before, pid_before), (exit_after, pid_after)):
                 if (code := notes.read_exit(_noted(exit_text), folder)) is not None:
@@ -268,17 +297,21 @@ class Ssh:
         """Signals the group, only while the recorded process still leads it."""
         what = f"signal the job in {job.folder}"
         answer = self._ask(what, "orch_signal", str(job.folder), str(number))
-        with self._reading_notes(what):
+        with self._reading(what):
             notes.read_identity(_noted(decoded(answer).strip(SEPARATOR)), job.folder / "job")
 
     @contextmanager
-    def _reading_notes(self, what: str) -> Iterator[None]:
+    def _reading(self, what: str) -> Iterator[None]:
+        """Takes what no node of ours would answer for what it is: a node that cannot be used."""
         try:
             yield
         except notes.NotesError as error:
             raise RemoteError(f"{self.name}: {error}") from error
         except ValueError as error:
-            raise RemoteError(f"{self.name}: cannot {what}: the answer cannot be read") from error
+            raise RemoteError(
+                f"{self.name}: cannot {what} (got an answer that cannot be read, expected one of ours)",
+                Label.SHELL_UNUSABLE,
+            ) from error
 
     def end(self, folder: PurePosixPath) -> None:
         """KILLs what works there, again and again: between a look and a signal it may have begun others."""
@@ -297,13 +330,15 @@ class Ssh:
 
     def processes_under(self, folder: PurePosixPath) -> tuple[int, ...]:
         """Processes whose working folder is `folder` or lies in it; zombies have none."""
-        said = decoded(self._ask(f"look at what runs in {folder}", "orch_cwds", str(folder)))
+        what = f"look at what runs in {folder}"
+        said = decoded(self._ask(what, "orch_cwds", str(folder)))
         real, _, listed = said.partition(SEPARATOR)
-        where = _working(listed)
+        with self._reading(what):
+            where = _working(listed)
         # some `ls` put a question mark where a letter is none of theirs
         unsure = [pid for pid, path in where.items() if "?" in path]
         if unsure:
-            paths = decoded(self._ask(f"look at what runs in {folder}", "orch_cwd", *map(str, unsure)))
+            paths = decoded(self._ask(what, "orch_cwd", *map(str, unsure)))
             where.update(zip(unsure, paths.split(SEPARATOR), strict=False))
         return tuple(sorted(pid for pid, path in where.items() if _lies_in(path, real)))
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Final
 
 from orchestrator.remote import proc
-from orchestrator.remote.base import Clock, NodeFacts, Room
+from orchestrator.remote.base import MOST_COUNTED, Clock, NodeFacts, Room, counted
 from orchestrator.remote.ssh_folders import SEPARATOR
 
 HASH: Final = "sha256sum, openssl, shasum, busybox, python3 or perl"
@@ -42,8 +42,8 @@ def facts_of(ask: Callable[..., str], boot_id: str) -> NodeFacts:
         hostname=texts["hostname"].strip(),
         boot_id=boot_id,
         cpus=int(allowed[1].replace(",", ""), 16).bit_count() if allowed else 1,
-        memory_bytes=memory,
-        quota_bytes=min(known, default=None),
+        memory_bytes=counted(memory),
+        quota_bytes=counted(min(known, default=None)),
     )
 
 
@@ -57,7 +57,9 @@ def room_of(said: str) -> Room:
     kilobytes, _, inodes = said.partition(SEPARATOR)
     free, total = _available(kilobytes), _ROW.search(inodes)
     has_inodes = total is not None and total[1] not in {"0", "-"}
-    return Room(None if free is None else free << 10, _available(inodes) if has_inodes else None)
+    return Room(
+        None if free is None else counted(free << 10), counted(_available(inodes)) if has_inodes else None
+    )
 
 
 def _available(table: str) -> int | None:
@@ -66,14 +68,17 @@ def _available(table: str) -> int | None:
 
 
 def clock_of(said: str, begun_ns: int, ended_ns: int) -> Clock | None:
-    """Reads seconds since 1970, with nine digits more if `date` can give them; None if it is no time."""
-    match = re.match(r"(\d+)(?:\.(\d{9}))?", said)
+    """Reads seconds since 1970, nine digits more if `date` has them; None if it is none of these days."""
+    match = re.match(r"(\d{1,15})(?:\.(\d{9}))?", said)
     if match is None:
         return None
     resolution_ns = 1 if match[2] else _SECOND_NS
     node_ns = int(match[1]) * _SECOND_NS + int(match[2] or 0) + resolution_ns // 2
     trip_ns = ended_ns - begun_ns
-    return Clock(node_ns - (begun_ns + trip_ns // 2), trip_ns // 2 + resolution_ns // 2 + 1)
+    offset_ns = node_ns - (begun_ns + trip_ns // 2)
+    if abs(offset_ns) > MOST_COUNTED:  # a hundred days: no JSON number holds it
+        return None
+    return Clock(offset_ns, trip_ns // 2 + resolution_ns // 2 + 1)
 
 
 def tool_name(said: str) -> str:

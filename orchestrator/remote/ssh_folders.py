@@ -63,6 +63,8 @@ class SshFolders:
     def read(self, path: PurePosixPath) -> bytes | None:
         """The first of a file; a link is refused."""
         answer = self._ask(f"read {path}", "orch_head", str(path), str(own.MOST_OF_A_MARK))
+        if answer.code not in (0, ABSENT):
+            raise RemoteError(f"{path} cannot be read (got {answer.last_line}, expected a plain file)")
         return None if answer.code == ABSENT else answer.stdout
 
     def write(self, path: PurePosixPath, data: bytes) -> None:

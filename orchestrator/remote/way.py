@@ -16,7 +16,7 @@ import paramiko
 from orchestrator.remote.base import RemoteError, UnreachableError
 from orchestrator.remote.connect import Connected, connect
 from orchestrator.remote.line import Lines
-from orchestrator.remote.shell import Answer, DeadlineError, Hello, Process, Shell, quoted
+from orchestrator.remote.shell import MOST_SAID, Answer, DeadlineError, Hello, Process, Shell, quoted
 from orchestrator.remote.ssh_config import Settings, settings_for
 from orchestrator.spec.pods import Node
 
@@ -127,6 +127,7 @@ class Way:
         *words: str,
         deadline_s: float = ANSWER_S,
         data: Iterable[bytes] = (),
+        most: int = MOST_SAID,
     ) -> Answer:
         """Calls a function on the node; words are passed as they are.
 
@@ -135,7 +136,9 @@ class Way:
         """
         call = [quoted(word) for word in words]
         answer = self.use(
-            what, deadline_s, lambda shell: shell.call(function, *call, deadline_s=deadline_s, data=data)
+            what,
+            deadline_s,
+            lambda shell: shell.call(function, *call, deadline_s=deadline_s, data=data, most=most),
         )
         if answer.code == _REFUSED:
             raise RemoteError(f"{self.name}: cannot {what}: {answer.last_line or 'no reason was given'}")

@@ -11,7 +11,8 @@ from pathlib import PurePosixPath
 import pytest
 from remote_bench import Bench, until
 
-from orchestrator.remote.base import Remote, RemoteError
+from orchestrator.errors import Label
+from orchestrator.remote.base import NotPlainError, Remote, RemoteError
 
 
 def test_facts_are_the_nodes_own(bench: Bench) -> None:
@@ -321,3 +322,15 @@ def test_a_root_that_was_removed_is_not_made_anew(bench: Bench) -> None:
         bench.remote.start(job)
     bench.remote.prevent(job)
     assert bench.remote.list(bench.root.parent) == ()
+
+
+@pytest.mark.parametrize("make", ["mkfifo it", "ln -s there it", "truncate -s 1024G it"])
+def test_a_file_that_is_not_plain_or_too_large_is_no_answer(bench: Bench, make: str) -> None:
+    bench.said("sh", "-c", f"cd {bench.root} && {make}")
+    with pytest.raises(NotPlainError) as caught:
+        bench.remote.get(bench.root / "it", most=1000)
+    assert caught.value.label == Label.NOT_PLAIN
+    bench.remote.put(b"x" * 1000, bench.root / "fits")
+    assert bench.remote.get(bench.root / "fits", most=1000) == b"x" * 1000
+    with pytest.raises(NotPlainError):
+        bench.remote.get(bench.root / "fits", most=999)

@@ -108,13 +108,17 @@ def whole(launched: Launched) -> Check:
         strangers = launched.view.bytes(launched.file(role, state.STRANGERS))
         inputs += list(found.names.values()) if found else [launched.file(role, "exit")]
         if strangers:
-            problems.append(f"{role}: not plain files: {strangers.decode('utf-8', 'replace')[:_SHOWN]!r}")
+            problems.append(f"{role}: not plain files: {_strangers(strangers)}")
         elif found is None:
             problems.append(f"{role} published nothing under {{out}}")
         elif wrong := found.fault():
             problems.append(f"{role}: {wrong}")
     fine = "a whole checkpoint from every role"
     return equal(f"{launched.launch.name}-published", inputs, fine, "; ".join(problems) or fine)
+
+
+def _strangers(listed: bytes) -> str:
+    return ", ".join(listed.decode("utf-8", "replace").splitlines())[:_SHOWN]
 
 
 def same_progress(expected: Launched, got: Launched, *, begin: int) -> tuple[int, str]:
@@ -161,6 +165,8 @@ def refused(launched: Launched, looks: Looks) -> Check:
             problems.append(f"{role}: published a checkpoint")
         if launched.view.bytes(launched.file(role, PROGRESS)):
             problems.append(f"{role}: made updates")
+        if strangers := launched.view.bytes(launched.file(role, state.STRANGERS)):
+            problems.append(f"{role}: left what is not plain: {_strangers(strangers)}")
         said_so = said_so or _is_like(record.exit, record.stderr, looks)
     if not said_so and not problems:
         spoken = (f"{role}: exit {r.exit}, {last_lines(r.stderr)!r}" for role, r in launched.roles.items())
@@ -224,7 +230,7 @@ def _torn(launched: Launched, base: Launched) -> Check:
     for role in launched.roles:
         found, full = (state.published(each.view, each.name, role) for each in (launched, base))
         if strangers := launched.view.bytes(launched.file(role, state.STRANGERS)):
-            problems.append(f"{role}: torn: {strangers.decode('utf-8', 'replace').strip()[:_SHOWN]}")
+            problems.append(f"{role}: torn: {_strangers(strangers)}")
         if found is None or full is None:
             continue
         inputs += found.names.values()

@@ -19,6 +19,14 @@ _BYTES = {"BOOL": 1, "U8": 1, "I8": 1, "F8_E5M2": 1, "F8_E4M3": 1, "U16": 2, "I1
 _BYTES |= {"U32": 4, "I32": 4, "F32": 4, "U64": 8, "I64": 8, "F64": 8, "C64": 8}
 _FORMS = {"BOOL": "?", "U8": "B", "I8": "b", "U16": "H", "I16": "h", "F16": "e", "U32": "I", "I32": "i"}
 _FORMS |= {"F32": "f", "U64": "Q", "I64": "q", "F64": "d"}
+# eight-bit floats: words that are infinite or no number
+_NOT_FINITE = {
+    "F8_E5M2": bytes((*range(0x7C, 0x80), *range(0xFC, 0x100))),
+    "F8_E4M3": b"\x7f\xff",
+    "F8_E4M3FNUZ": b"\x80",
+    "F8_E5M2FNUZ": b"\x80",
+    "F8_E8M0": b"\xff",
+}
 _FLOATS = ("F64", "F32", "F16", "BF16")
 _CHUNK = 1 << 16
 
@@ -106,9 +114,16 @@ def first_not_finite(tensor: Tensor) -> int | None:
         words = array("H", tensor.data)
         return _first(words, lambda word: word & mask == mask, set(words))
     if tensor.dtype in ("F32", "F64"):
-        floats = tensor.numbers
-        return None if all(map(math.isfinite, floats)) else [math.isfinite(f) for f in floats].index(False)
-    return None
+        return _first_of(tensor.numbers)
+    if tensor.dtype == "C64":
+        index = _first_of(struct.unpack(f"<{len(tensor.data) // 4}f", tensor.data))
+        return None if index is None else index // 2  # a real part and an imaginary one
+    wrong = (tensor.data.find(word) for word in _NOT_FINITE.get(tensor.dtype, b""))
+    return min((index for index in wrong if index >= 0), default=None)
+
+
+def _first_of(floats: tuple[float, ...]) -> int | None:
+    return None if all(map(math.isfinite, floats)) else [math.isfinite(f) for f in floats].index(False)
 
 
 def _first(words: array[int], is_wrong: Callable[[int], bool], kinds: set[int]) -> int | None:

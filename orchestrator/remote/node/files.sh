@@ -1,16 +1,18 @@
 # Files: whole, hashed, renamed into place. Folders are removed here too.
 
 orch_regular() {
-    [ ! -L "$1" ] || { printf 'not a regular file'; return 1; }
+    [ ! -L "$1" ] || { printf 'not a regular file'; return 6; }
     [ -e "$1" ] || return 3
-    [ -f "$1" ] || { printf 'not a regular file'; return 1; }
+    [ -f "$1" ] || { printf 'not a regular file'; return 6; }
     [ -r "$1" ] || { printf 'Permission denied'; return 1; }
 }
 
+# file, the most bytes that are wanted
 orch_get() {
     orch_regular "$1" || return
     orch_size=$(wc -c <"$1") || { printf 'cannot be read'; return 1; }
     orch_size=$((orch_size))
+    [ "$orch_size" -le "$2" ] || { printf '%s bytes' "$orch_size"; return 6; }
     printf '%s\n' "$orch_size"
     orch_first "$orch_size" <"$1"
 }

@@ -2,7 +2,7 @@
 #
 # A request is a line: nonce, number, call. Each answer stands between marks that bear both; what else is on
 # the streams is noise. A function prints what it gives and returns 0; 1 with the reason in words where the node
-# refuses; 2 where a mark of ours is missing; 3 where there is nothing. Paths are absolute. Looks that are made again and again start no process.
+# refuses; 2 where a mark of ours is missing; 3 where there is nothing; 6 where there is no plain file, or too large a one. Paths are absolute. Looks that are made again and again start no process.
 # A failed redirection of a special builtin would end the shell: none has one.
 
 exec 4>&2 2>/dev/null

@@ -71,6 +71,14 @@ def test_a_negative_zero_is_another_word_and_within_every_tolerance() -> None:
         ("F16", struct.pack("<2e", 1, float("nan"))),
         ("BF16", bytes.fromhex("803fc07f")),
         ("BF16", bytes.fromhex("803f80ff")),
+        ("C64", struct.pack("<4f", 1, 1, 1, float("nan"))),
+        ("C64", struct.pack("<4f", 1, 1, float("inf"), 1)),
+        ("F8_E5M2", b"\x7b\x7c"),
+        ("F8_E5M2", b"\xfb\xff"),
+        ("F8_E4M3", b"\x7e\xff"),
+        ("F8_E4M3FNUZ", b"\x7f\x80"),
+        ("F8_E5M2FNUZ", b"\xff\x80"),
+        ("F8_E8M0", b"\xfe\xff"),
     ],
 )
 def test_a_word_that_is_not_finite_is_refused_by_name(dtype: str, data: bytes) -> None:
