@@ -18,7 +18,7 @@ from evidence.files import open_regular
 from evidence.names import fault
 from evidence.stream import read as read_stream
 from orchestrator.build.compile import Program
-from orchestrator.oracle.checkpoint import CheckpointError, manifest_name, read_set, shard_names
+from orchestrator.oracle.checkpoint import Checkpoint, CheckpointError, manifest_name, read_set, shard_names
 from orchestrator.oracle.reference import Reference, Version
 from orchestrator.plan.command import CommandPlan, command_plan
 from orchestrator.plan.derive import Planned, derive, other_plan
@@ -171,8 +171,8 @@ class View:
         return declared if declared > self.first else (self.first + self.lane.updates) // 2
 
     @cached_property
-    def beginning(self) -> Version | None:
-        """The state that the parent left; None without a parent.
+    def origin(self) -> Checkpoint | None:
+        """The checkpoint that the parent left; None without a parent.
 
         Raises:
             CheckpointError: its set is not whole, or not of this system.
@@ -180,9 +180,17 @@ class View:
         if self.parent is None:
             return None
         held = {name: self.bytes(file) or b"" for name, file in self.parent.restore.items()}
-        manifest = held.pop(parents.MANIFEST)
-        found = read_set(self.planned.plan.system, manifest, held)
-        return Version(found.version, found.words, {})
+        manifest = held.pop(parents.MANIFEST, b"")
+        return read_set(self.planned.plan.system, manifest, held)
+
+    @property
+    def beginning(self) -> Version | None:
+        """The state that the parent left; None without a parent.
+
+        Raises:
+            CheckpointError: as `origin`.
+        """
+        return Version(self.origin.version, self.origin.words, {}) if self.origin else None
 
     @cached_property
     def before(self) -> View | None:

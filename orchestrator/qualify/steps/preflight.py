@@ -186,7 +186,8 @@ def _parent(view: View) -> Iterator[Check]:
             yield Check("parent", Verdict.FAIL, (file,), "the parent that the run was begun with", "nothing")
         return
     yield equal("parent", (file, "stream.jsonl"), named, view.digest(file))
-    yield equal("parent-system", (file,), view.plan.system_digest, before.plan.system_digest)
+    for system in (before.plan.system_digest, parent.system):
+        yield equal("parent-system", (file,), view.plan.system_digest, system)
     yield equal("parent-plan", (file,), parent.plan, before.plan.digest)
     inputs = tuple(parent.restore.values())
     if view.command is not None:
@@ -195,11 +196,15 @@ def _parent(view: View) -> Iterator[Check]:
         return
     fine = f"the reference's state at update {parent.version}"
     try:
-        beginning = view.beginning
+        origin = view.origin
     except CheckpointError as error:
         yield Check("parent-checkpoint", Verdict.FAIL, inputs, fine, str(error))
         return
-    is_same = beginning == Version(parent.version, before.words_at(parent.version), {})
+    if origin is not None:
+        captured = f"run {origin.run}, plan {origin.plan}, epoch {origin.epoch}"
+        said = f"run {parent.run_id.replace('-', '')}, plan {parent.plan}, epoch {parent.epoch}"
+        yield equal("parent-capture", (file, *inputs), captured, said)
+    is_same = view.beginning == Version(parent.version, before.words_at(parent.version), {})
     yield equal("parent-checkpoint", inputs, fine, fine if is_same else "another state")
 
 
