@@ -1,4 +1,4 @@
-"""Bundles of programs of the user's own that were edited and sealed again: what they then claim never happened."""
+"""Bundles of a program of one's own, edited and sealed again: what they then claim never happened."""
 
 from __future__ import annotations
 
