@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import traceback
 from dataclasses import asdict, dataclass
+from pathlib import Path
 
 from evidence.event import Event
 from evidence.files import write_whole
@@ -18,7 +19,8 @@ from orchestrator.qualify.launcher import Launcher
 from orchestrator.qualify.limits import StopLaneError
 from orchestrator.qualify.session import Attempt, AttemptLostError, Session
 from orchestrator.qualify.steps import ALL, Step, not_applicable, record
-from orchestrator.remote.base import NodeLostError, RemoteError
+from orchestrator.qualify.view import View
+from orchestrator.remote.base import NodeLostError, RemoteError, UnreachableError
 
 MAX_ATTEMPTS = 3
 
@@ -79,7 +81,7 @@ def _attempt(session: Session, step: Step, attempt: Attempt) -> str:
     except RemoteError as error:
         launcher.abandon(str(error))
         _failed(session, step, _Failure(str(error), counts=False))
-        raise UndecidedError(f"{error}; {_way_out(session, error)}") from error
+        raise UndecidedError(f"{error}; {way_out(session.bundle, session.view, error)}") from error
     except OrchError as error:
         launcher.abandon(str(error))
         if session.limits.stop_requested:  # what complains while a lane is being stopped was stopped
@@ -102,13 +104,14 @@ def _attempt(session: Session, step: Step, attempt: Attempt) -> str:
     return ""
 
 
-def _way_out(session: Session, error: RemoteError) -> str:
+def way_out(bundle: Path, view: View, error: Exception) -> str:
     """How a lane goes on that a node stopped: there again, or elsewhere from what was collected."""
-    resume = f"`orch run --resume {session.bundle}` goes on when that is mended"
-    found = session.view.collected(*parents.LINEAGE) if isinstance(error, NodeLostError) else {}
+    resume = f"`orch run --resume {bundle}` goes on when that is mended"
+    is_away = isinstance(error, NodeLostError | UnreachableError)
+    found = view.collected(*parents.LINEAGE) if is_away else {}
     if not found:
         return resume
-    elsewhere = f"`orch run LANE --pods NEW --from {session.bundle}:checkpoint@{max(found)}`"
+    elsewhere = f"`orch run LANE --pods NEW --from {bundle}:checkpoint@{max(found)}`"
     return f"{resume}; {elsewhere} goes on from there on other pods"
 
 

@@ -20,7 +20,7 @@ from evidence.listing import QUALIFICATION
 from evidence.verify import verify
 from orchestrator.errors import RefusedError, UndecidedError
 from orchestrator.qualify import holder, limits, reach, tracking
-from orchestrator.qualify.attempts import run_steps
+from orchestrator.qualify.attempts import run_steps, way_out
 from orchestrator.qualify.checks import worst
 from orchestrator.qualify.crew import Crew
 from orchestrator.qualify.journal import Guarded, Journal, Observer
@@ -54,9 +54,9 @@ def run_lane(options: RunOptions, observer: Observer) -> Outcome:
     try:
         return _run(options, Guarded(observer), opening)
     except (OSError, SealError) as error:
-        way_out = f"`orch run --resume {folder}` can, when that is mended"
+        ways = f"`orch run --resume {folder}` can, when that is mended"
         cause = error.strerror if isinstance(error, OSError) else error
-        raise UndecidedError(f"{folder}: cannot go on: {cause or error}; {way_out}") from error
+        raise UndecidedError(f"{folder}: cannot go on: {cause or error}; {ways}") from error
     finally:
         opening.opened.close()
 
@@ -116,16 +116,14 @@ def _reached(journal: Journal, opening: Opening, view: View, allowed: Limits) ->
             allowed.part()
             reach.move_out(reached, opened.stream.source, crew)
         reached.close()
-        way_out = ""
-        if opened.resumed:
-            way_out = f"; `orch run --resume {opened.folder}` goes on when that is mended"
-        else:
+        if not opened.resumed:
             shutil.rmtree(opened.folder)
         if isinstance(error, RefusedError):
             raise
         if isinstance(error, RemoteError) and error.exit_code == 1:
             raise
-        raise UndecidedError(f"{error}{way_out}") from error
+        ways = f"; {way_out(opened.folder, view, error)}" if opened.resumed else ""
+        raise UndecidedError(f"{error}{ways}") from error
     try:
         yield reached
     finally:
@@ -136,8 +134,8 @@ def _take_up(session: Session) -> None:
     try:
         take_up(session)
     except (UnreachableError, NodeLostError, StopLaneError) as error:
-        way_out = f"`orch run --resume {session.bundle}` goes on when that is mended"
-        raise UndecidedError(f"{error}; {way_out}") from error
+        ways = way_out(session.bundle, session.view, error)
+        raise UndecidedError(f"{error}; {ways}") from error
 
 
 def _session(

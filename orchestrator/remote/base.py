@@ -20,11 +20,14 @@ class RemoteError(OrchError):
 
     Attributes:
         label: the refusal's name, where it has one; `str()` begins with it.
+        cause: the message alone, for another one that tells what it led to.
     """
 
-    def __init__(self, message: str, label: Label | None = None) -> None:
+    def __init__(self, message: str, label: Label | None = None, *, hint: str = "") -> None:
         self.label = label
-        super().__init__(message if label is None else f"{label}: {message}")
+        self.cause = message
+        told = f"{message}; {hint}" if hint else message
+        super().__init__(told if label is None else f"{label}: {told}")
 
 
 class UnreachableError(RemoteError):
@@ -32,8 +35,8 @@ class UnreachableError(RemoteError):
 
     exit_code = 4
 
-    def __init__(self, message: str, label: Label = Label.UNREACHABLE) -> None:
-        super().__init__(message, label)
+    def __init__(self, message: str, label: Label = Label.UNREACHABLE, *, hint: str = "") -> None:
+        super().__init__(message, label, hint=hint)
 
 
 class NotPlainError(RemoteError):

@@ -162,8 +162,8 @@ class _Attempt:
             except _PassingError as error:
                 if self.limit - time.monotonic() < pause_s:
                     got = f"got `{error}`, expected a greeting"
-                    message = f"{self.name}: the server hangs up before anybody can log in ({got}); {_LOOK}"
-                    raise UnreachableError(message) from error
+                    message = f"{self.name}: the server hangs up before anybody can log in ({got})"
+                    raise UnreachableError(message, hint=_LOOK) from error
                 time.sleep(pause_s * random.uniform(0.5, 1.0))  # noqa: S311  # jitter is no secret
                 pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
 
@@ -291,13 +291,14 @@ def _refusals(name: str, settings: Settings) -> Iterator[None]:
         raise _PassingError(str(error) or type(error).__name__) from error
     except socket.gaierror as error:
         raise UnreachableError(
-            f"{name}: its name means no address (got `{error.strerror}`, expected that of {settings.host});"
-            " is it written as the provider shows it?"
+            f"{name}: its name means no address (got `{error.strerror}`, expected that of {settings.host})",
+            hint="is it written as the provider shows it?",
         ) from error
     except OSError as error:
         raise UnreachableError(
             f"{name}: no connection to {settings.host}, port {settings.port}"
-            f" (got `{error.strerror or error or type(error).__name__}`, expected an SSH server); {_LOOK}"
+            f" (got `{error.strerror or error or type(error).__name__}`, expected an SSH server)",
+            hint=_LOOK,
         ) from error
     except paramiko.SSHException as error:
         said = str(error)
@@ -306,7 +307,8 @@ def _refusals(name: str, settings: Settings) -> Iterator[None]:
         if any(words in said.lower() for words in _PASSING) or not said:
             raise _PassingError(said) from error
         raise UnreachableError(
-            f"{name}: no connection (got `{said}`, expected an SSH server); {_LOOK}"
+            f"{name}: no connection (got `{said}`, expected an SSH server)",
+            hint=_LOOK,
         ) from error
 
 

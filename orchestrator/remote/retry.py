@@ -85,7 +85,7 @@ class Retrying(Around):
                 self._is_lost = True
                 outage = {"node": self.name, "elapsed_ms": round(1000 * out_s), "tries": self._tries}
                 self._journal("remote.lost", {**outage, "why": str(error)})
-            cause = str(error).removeprefix(f"{error.label}: ")  # one refusal, one label
+            cause = error.cause.removeprefix(f"{self.name}: ")  # one refusal, one label, one way out
             raise NodeLostError(
                 f"{self.name}: no answer for {out_s:.0f} s"
                 f" (got `{cause}`, expected one within the {self._grace_s:g} s of `deadlines: unreachable`)"

@@ -234,6 +234,20 @@ def test_other_pods_are_refused_on_resume_and_the_same_go_on(seat: Desk, net: Ne
     assert_clean(*net.nodes)
 
 
+def test_a_resume_that_reaches_a_node_no_more_names_both_ways_out(seat: Desk, net: Network):
+    bundle = interrupted(seat, rented(seat, net, "direct"), "part-2", updates="8000", split="4000")
+    net.nodes[1].kill_sshd()
+    done = seat.orch("run", "--resume", str(bundle))
+    net.nodes[1].start_sshd()
+    assert done.returncode == 4, done
+    assert "unreachable: n1: " in done.stderr
+    assert f"`orch run --resume {bundle}`" in done.stderr
+    assert f"--from {bundle}:checkpoint@8000`" in done.stderr
+    code, result, err = seat.run("", None, "--resume", str(bundle))
+    assert (code, result.get("verdict")) == (0, "pass"), (result, err)
+    assert_clean(*net.nodes)
+
+
 def test_a_checkpoint_goes_on_other_pods_after_the_first_were_lost(seat: Desk, net: Network):
     """The controller dies after the split's publication was collected; only one node is left."""
     lines = {"updates": "300", "split": "100"}

@@ -150,8 +150,10 @@ def test_an_sshd_that_does_not_come_back_is_a_lost_node(tmp_path: Path) -> None:
             rental(tmp_path, {"a": node}), journal=journal, wait=time.sleep, grace_s=1.5
         ).values()
         node.kill_sshd()
-        with pytest.raises(NodeLostError, match="node-lost: a: no answer for"):
+        with pytest.raises(NodeLostError, match="node-lost: a: no answer for") as lost:
             remote.facts()
+        assert "got `no connection to 127.0.0.1" in str(lost.value)
+        assert "provider" not in str(lost.value)  # the way out is the lane's
         node.start_sshd()
         assert remote.facts().cpus
         remote.close()
