@@ -208,7 +208,8 @@ class Jobs:
         if state.exit is not None:
             files[folder / "exit"] = f"{state.exit}\n".encode()
         if isinstance(start.binding, Invocation):
-            return files | {folder / name: data for name, data in node_side.collect(node, job.folder)}
+            left = node_side.collect(node, job.folder, self.session.secrets)
+            return files | {folder / name: data for name, data in left}
         for name in OUTPUTS:
             data = node.get(job.folder / name)
             if data is not None:

@@ -14,6 +14,7 @@ from orchestrator.qualify.command import progress
 from orchestrator.qualify.command.invocation import OUT, PROGRESS
 from orchestrator.qualify.command.state import STRANGERS
 from orchestrator.qualify.launch import Start
+from orchestrator.redact import Secrets
 from orchestrator.remote.base import MOST_BYTES, Job, NotPlainError, Remote
 
 MARGIN_S = 5
@@ -35,11 +36,11 @@ def job(start: Start, folder: PurePosixPath, root: PurePosixPath) -> Job:
     )
 
 
-def collect(node: Remote, folder: PurePosixPath) -> Iterator[tuple[str, bytes]]:
+def collect(node: Remote, folder: PurePosixPath, secrets: Secrets) -> Iterator[tuple[str, bytes]]:
     """What a program wrote, and left under the name that it was to publish: (name in the bundle, bytes).
 
-    Links, sockets and the like, names that no bundle may hold, what is too much to be held, and a folder with
-    nothing in it are only named, in a file of their own.
+    Links, sockets and the like, names that no bundle may hold (with a secret in them, say), what is too much to
+    be held, and a folder with nothing in it are only named, in a file of their own.
     """
     odd = ("(", "!", "-type", "f", "!", "-type", "d", ")", "-o", "-name", "*\n*")
     strangers, _ = _find(node, folder, *odd)
@@ -54,7 +55,7 @@ def collect(node: Remote, folder: PurePosixPath) -> Iterator[tuple[str, bytes]]:
     left = MOST_BYTES
     for place, name in {**_OUTPUTS, **published}.items():
         try:
-            data = node.get(folder / place, most=left) if _is_kept(name) else None
+            data = node.get(folder / place, most=left) if _is_kept(name, secrets) else None
         except NotPlainError:
             strangers.append(f"{place} (no regular file, or more than {left} bytes)")
             continue
@@ -67,9 +68,10 @@ def collect(node: Remote, folder: PurePosixPath) -> Iterator[tuple[str, bytes]]:
         yield STRANGERS, "".join(f"{printable(name)}\n" for name in sorted(strangers)).encode()
 
 
-def _is_kept(name: str) -> bool:
-    """Whether a bundle can hold a file of this name: one of its own half-written ones is called so."""
-    return fault(name) is None and _HALF_WRITTEN.fullmatch(PurePosixPath(name).name) is None
+def _is_kept(name: str, secrets: Secrets) -> bool:
+    """Whether a bundle can hold a file of this name; its own half-written ones have one of theirs."""
+    is_ours = _HALF_WRITTEN.fullmatch(PurePosixPath(name).name) is not None
+    return not is_ours and fault(name) is None and secrets.text(name) == name
 
 
 def _is_there(node: Remote, path: PurePosixPath) -> bool:

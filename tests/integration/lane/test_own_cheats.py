@@ -60,9 +60,9 @@ NOTES = {
 }
 
 
-def run(workshop: Workshop, cheat: str) -> tuple[int, dict[str, object]]:
+def run(workshop: Workshop, cheat: str, spec: str = RUN) -> tuple[int, dict[str, object]]:
     (workshop.folder / "count.sh").write_text(SCRIPT.replace("@cheat@", cheat))
-    (workshop.folder / "run.yaml").write_text(RUN)
+    (workshop.folder / "run.yaml").write_text(spec)
     (workshop.folder / "lane.yaml").write_text(
         LANE.replace("updates: 6", "updates: 4").replace("4\nd", "2\nd")
     )
@@ -81,6 +81,18 @@ def test_what_no_bundle_can_hold_is_named_and_fails(cheat: str, named: str, work
     assert f"teller: not plain files: {named}" in failed(result)["base-published"]
     assert workshop.orch("judge", str(result["bundle"])).returncode == 1
     assert workshop.strays() == []
+
+
+def test_a_secret_in_a_name_is_kept_nowhere(workshop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
+    secret = "canary-0123456789"
+    monkeypatch.setenv("API_TOKEN", secret)
+    spec = "inherit: [API_TOKEN]\n  checkpoint"
+    code, result = run(workshop, 'echo >"$made/$API_TOKEN"', RUN.replace("checkpoint", spec, 1))
+    assert code == 1
+    assert failed(result)["base-published"] == "teller: not plain files: checkpoint/state/[redacted]"
+    for path in Path(str(result["bundle"])).rglob("*"):
+        assert secret not in str(path)
+        assert not path.is_file() or secret.encode() not in path.read_bytes(), path
 
 
 @pytest.mark.parametrize("cheat", NOTES.values(), ids=NOTES)
