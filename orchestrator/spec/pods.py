@@ -11,7 +11,7 @@ import ipaddress
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
@@ -67,6 +67,25 @@ def _literal(value: str) -> str:
     return str(address)
 
 
+def _folder(value: str) -> str:
+    path = PurePosixPath(value)
+    if value.startswith("~") or ".." in path.parts or path == PurePosixPath("/"):
+        expected = "a folder under HOME such as .orch, or an absolute one such as /data/orch; no ~ and no .."
+        raise complain(Label.VALUE_FORMAT, f"(got `{visible(value)}`, expected {expected})")
+    return value
+
+
+def _line(value: str) -> str:
+    if not value.isprintable():
+        expected = "one line that can be seen"
+        raise complain(Label.VALUE_FORMAT, f"(got `{visible(value)}`, expected {expected})")
+    return value
+
+
+Line = Annotated[str, Field(min_length=1), AfterValidator(_line)]
+Folder = Annotated[str, Field(min_length=1), AfterValidator(_folder)]
+
+
 class RentalModel(FileModel):
     """When the rental began, and what it may cost."""
 
@@ -79,8 +98,8 @@ class DefaultsModel(FileModel):
 
     key: Text | None = Field(default=None, description="the private key's file")
     port: Port | None = Field(default=None, description="the SSH port; else what ssh itself would take")
-    owner: Text | None = Field(default=None, description="whose run this is, on the node")
-    remote_root: Text = Field(default=REMOTE_ROOT, description="the folder for everything of ours")
+    owner: Line | None = Field(default=None, description="whose run this is, on the node")
+    remote_root: Folder = Field(default=REMOTE_ROOT, description="the folder for everything of ours")
 
 
 class SeenModel(FileModel):
@@ -105,7 +124,7 @@ class NodeModel(FileModel):
     )
     port: Port | None = Field(default=None, description="the SSH port")
     key: Text | None = Field(default=None, description="the private key's file")
-    pod: Text | None = Field(default=None, description="what the provider calls it")
+    pod: Line | None = Field(default=None, description="what the provider calls it")
     price: Price | None = Field(default=None, description="what it costs, such as 0.44 USD/h")
     owned: bool = Field(default=False, description="true for a machine that nobody bills by the hour")
     address: Annotated[str, AfterValidator(_literal)] | None = Field(
@@ -115,8 +134,8 @@ class NodeModel(FileModel):
         default={}, description="card UUID to minor number, as seen and pinned"
     )
     emulators: Mapping[EmulatedTarget, Text] = Field(default={}, description="target to emulator's command")
-    owner: Text | None = Field(default=None, description="whose run this is, on the node")
-    remote_root: Text | None = Field(default=None, description="the folder for everything of ours")
+    owner: Line | None = Field(default=None, description="whose run this is, on the node")
+    remote_root: Folder | None = Field(default=None, description="the folder for everything of ours")
     seen: SeenModel | None = Field(
         default=None, description="what it said of itself, as `orch pods` wrote it"
     )

@@ -39,8 +39,8 @@ def job(start: Start, folder: PurePosixPath, root: PurePosixPath) -> Job:
 def collect(node: Remote, folder: PurePosixPath, secrets: Secrets) -> Iterator[tuple[str, bytes]]:
     """What a program wrote, and left under the name that it was to publish: (name in the bundle, bytes).
 
-    Links, sockets and the like, names that no bundle may hold (with a secret in them, say), what is too much to
-    be held, and a folder with nothing in it are only named, in a file of their own.
+    Links, sockets and the like, names that no bundle may hold (with a secret in them, say), what is too much
+    to be held, and a folder with nothing in it are only named, in a file of their own.
     """
     odd = ("(", "!", "-type", "f", "!", "-type", "d", ")", "-o", "-name", "*\n*")
     strangers, _ = _find(node, folder, *odd)
