@@ -6,6 +6,7 @@ controller can find them again.
 
 from __future__ import annotations
 
+import errno
 import os
 import platform
 import shutil
@@ -20,6 +21,7 @@ from typing import BinaryIO
 
 from evidence.digest import sha256_file
 from evidence.files import NotRegularError, open_new, open_regular
+from orchestrator.errors import Label
 from orchestrator.remote import lock, notes, proc
 from orchestrator.remote import root as own
 from orchestrator.remote.base import (
@@ -112,7 +114,8 @@ class Local:
         try:
             yield
         except OSError as error:
-            raise RemoteError(f"{self.name}: cannot {what}: {error.strerror or error}") from error
+            label = Label.DISK_SPACE if error.errno in (errno.ENOSPC, errno.EDQUOT) else None
+            raise RemoteError(f"{self.name}: cannot {what}: {error.strerror or error}", label) from error
         except notes.NotesError as error:
             raise RemoteError(f"{self.name}: {error}") from error
 

@@ -184,4 +184,5 @@ def _described(holder: Holder, look: LockLook) -> str:
         age = "of an earlier boot"
     else:
         age = f"last heard {max(0.0, look.uptime_s - holder.beat_s):.0f} s ago"
-    return f"run {holder.run_id} of {holder.owner}, {age}" + (f"; left behind: {why}" if why else "")
+    of = f" of {holder.owner}" if holder.owner else ""
+    return f"run {holder.run_id}{of}, {age}" + (f"; left behind: {why}" if why else "")

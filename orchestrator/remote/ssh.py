@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import PurePosixPath
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from orchestrator.errors import Label
 from orchestrator.remote import lock, notes, proc
@@ -29,11 +29,12 @@ from orchestrator.remote.base import (
     RemoteError,
     Room,
     Tunnel,
+    UnreachableError,
 )
 from orchestrator.remote.connect import Connected
 from orchestrator.remote.runners import PASSED_ON, RUNNER, demand_names
 from orchestrator.remote.shell import Answer, quoted
-from orchestrator.remote.ssh_facts import HASH, TOOLS, clock_of, facts_of, room_of, tool_name
+from orchestrator.remote.ssh_facts import HASH, TOOLS, clock_of, facts_of, is_full, room_of, tool_name
 from orchestrator.remote.ssh_folders import ABSENT, SEPARATOR, SshFolders, SshLock, decoded, names_of
 from orchestrator.remote.tunnel import open_tunnel
 from orchestrator.remote.way import Way
@@ -49,6 +50,17 @@ _BULK_S: Final = 600.0
 _END_S: Final = 2.0
 _LOOK_S: Final = 0.001
 _CLOSE_S: Final = 1.0
+_WRITE: Final = frozenset(
+    (
+        "orch_put",
+        "orch_put_kept",
+        "orch_start",
+        "orch_make",
+        "orch_mark",
+        "orch_lock_make",
+        "orch_lock_replace",
+    )
+)
 _KEPT_BYTES: Final = 256 << 10
 _SHOWN: Final = 80
 _CWD = re.compile(r"^l.* /proc/(\d+)/cwd(?: -> |$)", re.MULTILINE)
@@ -78,7 +90,6 @@ class Ssh:
         self.name = node.name
         self.door = (node.host, node.port)
         self._way = Way(node, connect_s=connect_s, connected=connected)
-        self._ask = self._way.ask
         self._roots: set[PurePosixPath] = set()
         self._runner = RUNNER.read_bytes()
         self._runner_name = f".orch-runner-{hashlib.sha256(self._runner).hexdigest()[:16]}.sh"
@@ -86,6 +97,25 @@ class Ssh:
     def close(self) -> None:
         """Closes the connections; what runs there goes on."""
         self._way.close()
+
+    def _ask(self, what: str, function: str, *words: str, **more: Any) -> Answer:
+        """As `Way.ask`; a refusal to write is told from want of room, of which not every shell speaks."""
+        try:
+            return self._way.ask(what, function, *words, **more)
+        except UnreachableError:
+            raise
+        except RemoteError as error:
+            if function not in _WRITE:
+                raise
+            raise self._unwritten(str(error), words[0]) from error
+
+    def _unwritten(self, why: str, path: PurePosixPath | str) -> RemoteError:
+        room = self.room(PurePosixPath(path).parent)
+        if not is_full(why, room):
+            return RemoteError(why)
+        inodes = "unknown" if room.free_inodes is None else room.free_inodes
+        got = f"got {room.free_bytes} free bytes, {inodes} free inodes"
+        return RemoteError(f"{why} ({got}, expected room); free some there", Label.DISK_SPACE)
 
     # --- the node itself ---
 
@@ -172,7 +202,8 @@ class Ssh:
         answer = self._settled("orch_put", *words, "1" if is_kept else "", data=pieces)
         if answer.code == _MISMATCH:
             got = answer.last_line
-            raise RemoteError(f"{self.name}: {path} is not what was sent (got {got}, expected {digest})")
+            why = f"{self.name}: {path} is not what was sent (got {got}, expected {digest})"
+            raise self._unwritten(why, path)  # some tools do not fail where they could not write
         return digest
 
     def _settled(self, function: str, path: str, *words: str, data: Iterable[bytes] = ()) -> Answer:

@@ -16,6 +16,8 @@ TOOLS: Final = (
     *("sleep", "tail", "tr", "uname", "wc"),
 )
 
+_SMALL: Final = 64 << 10  # what is left of a full disk, since nothing fits exactly
+_FULL: Final = re.compile(r"No space left on device|[Qq]uota exceeded")
 _SECOND_NS: Final = 10**9
 _ROW = re.compile(r"\s(\d+|-)\s+(\d+|-)\s+(-?\d+|-)\s+(\d+%|-)\s+/")
 _FILES = ("status", "meminfo", "cgroup", "osrelease", "hostname")
@@ -60,6 +62,15 @@ def room_of(said: str) -> Room:
     return Room(
         None if free is None else counted(free << 10), counted(_available(inodes)) if has_inodes else None
     )
+
+
+def is_full(why: str, room: Room) -> bool:
+    """Says whether something could not be written for want of room: as it is said, or as it looks."""
+    by_look = any(
+        free is not None and free < least
+        for free, least in ((room.free_bytes, _SMALL), (room.free_inodes, 1))
+    )
+    return by_look or _FULL.search(why) is not None
 
 
 def _available(table: str) -> int | None:

@@ -94,6 +94,14 @@ class SshNode:
             found += [Path("/") / path.relative_to(top) for path in self.seen(place).rglob("*")]
         return tuple(sorted({str(path) for path in found if path not in given}))
 
+    def fill(self, disk: str) -> Path:
+        """Leaves no room on one of its disks; gives the file, as seen from here, that takes it."""
+        full = self.seen(disk) / "full"
+        with full.open("wb", buffering=0) as file, contextlib.suppress(OSError):
+            while True:
+                file.write(bytes(4096))
+        return full
+
     def start_sshd(self) -> None:
         """Starts its sshd on the same port; returns when it listens."""
         assert self.server is None

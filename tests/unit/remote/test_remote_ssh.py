@@ -204,8 +204,9 @@ def test_bytes_arrive_without_head(reach: Callable[..., Reached]) -> None:
 def test_a_full_disk_is_said_and_leaves_nothing(reach: Callable[..., Reached]) -> None:
     at = reach(disks={"/root/.orch": "size=1m,mode=700"})
     assert (at.remote.room(at.root).free_bytes or 0) < 1 << 20
-    with pytest.raises(RemoteError, match="No space left"):
+    with pytest.raises(RemoteError, match=r"No space left.*free some there") as refused:
         at.remote.put(BYTES * 4, at.root / "file")
+    assert refused.value.label == Label.DISK_SPACE
     assert at.remote.list(at.root) == (".orch-owner",)
     lines = b"exit 9\n\0\n" * 6000
 
@@ -213,8 +214,9 @@ def test_a_full_disk_is_said_and_leaves_nothing(reach: Callable[..., Reached]) -
         for number in range(40):
             at.remote.put(lines, at.root / f"file-{number}")
 
-    with pytest.raises(RemoteError, match="No space left"):
+    with pytest.raises(RemoteError) as refused:
         fill()
+    assert refused.value.label == Label.DISK_SPACE
     names = at.remote.list(at.root)
     assert not [name for name in names if name.endswith(".part")]
     at.remote.remove(at.root)
@@ -255,3 +257,26 @@ def test_what_the_first_process_was_given_counts_where_the_login_says_nothing(
     at.remote.start(job)
     until(lambda: at.remote.inspect(job).status == "exited")
     assert at.remote.get(job.folder / "job" / "stdout") == b"of the first  process\n"
+
+
+@pytest.mark.parametrize("wants", [{"shell": "/bin/dash"}, {"busybox": True}])
+def test_whatever_a_full_disk_keeps_from_being_written_says_so(
+    reach: Callable[..., Reached], wants: dict[str, object]
+) -> None:
+    """Some shells say nothing of why: the disk is looked at."""
+    at = reach(disks={"/root/.orch": "size=256k,nr_inodes=64,mode=700"}, **wants)
+    at.remote.put(b"", at.root / "work" / "here")
+    full = at.node.fill("/root/.orch")
+    job = Job(at.root / "work", ("true",), 60)
+    for use in (
+        lambda: at.remote.start(job),
+        lambda: at.remote.put(b"x", at.root / "small"),
+        lambda: at.remote.lock(at.root.parent, "run", "me"),
+        lambda: at.remote.make_root(at.root.with_name("other"), "tests"),
+    ):
+        with pytest.raises(RemoteError) as refused:
+            use()
+        assert refused.value.label == Label.DISK_SPACE
+    full.unlink()
+    at.remote.start(job)
+    until(lambda: at.remote.inspect(job).status == "exited")
