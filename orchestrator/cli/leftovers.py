@@ -90,10 +90,10 @@ def _needed(remote: Remote, root: PurePosixPath, owner: str, bundle: Path | None
     from orchestrator.remote.root import OWNER_MARK
 
     try:
-        mark = remote.get(root / OWNER_MARK)
+        mark = remote.get(root / OWNER_MARK, most=_MOST_OF_A_MARK)
     except RemoteError:  # a link, or another user's
         mark = None
-    if mark is None or mark[:_MOST_OF_A_MARK] != f"{owner}\n{root.name}\n".encode():
+    if mark != f"{owner}\n{root.name}\n".encode():
         return "not ours"
     if remote.processes_under(root):
         return "running"
