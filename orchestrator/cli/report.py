@@ -64,3 +64,11 @@ def failed_checks(steps: Sequence[StepOutcome]) -> Iterator[str]:
                 yield f"  expected {plain(expected)}"
                 yield f"  got      {plain(got)}"
                 yield from (f"  see      {plain(name)}" for name in inputs)
+
+
+def open_checks(steps: Sequence[StepOutcome]) -> Iterator[str]:
+    """Give every check that had nothing to judge, and why: its step passes without it."""
+    for step in steps:
+        for check in step.checks:
+            if check.verdict == "not-applicable":
+                yield f"not-applicable: {step.name}: {plain(check.name)}: {plain(check.got)}"

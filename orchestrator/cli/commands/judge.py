@@ -9,7 +9,7 @@ from pathlib import Path
 from orchestrator.cli.arguments import add_bundle, add_json, content_of
 from orchestrator.cli.output import complain, counted, paint, plain, print_json, say
 from orchestrator.cli.project import find_bundle, require_sealed
-from orchestrator.cli.report import EXIT_OF, failed_checks, grade_line, step_json, steps_table
+from orchestrator.cli.report import EXIT_OF, failed_checks, grade_line, open_checks, step_json, steps_table
 from orchestrator.errors import OrchError, UndecidedError, UsageError
 
 
@@ -57,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
         )
     else:
         say(steps_table(judgement.steps))
-        for line in failed_checks(judgement.steps):
+        for line in (*failed_checks(judgement.steps), *open_checks(judgement.steps)):
             say(line)
         verdict = str(judgement.verdict)
         say(f"verdict: {paint(verdict, verdict)}\n{grade_line(judgement.grade, judgement.steps)}")

@@ -14,7 +14,7 @@ from orchestrator.cli.chart import can_draw, chart
 from orchestrator.cli.live import live_view
 from orchestrator.cli.output import columns, complain, counted, paint, print_json, say
 from orchestrator.cli.project import find_bundle, find_project
-from orchestrator.cli.report import EXIT_OF, failed_checks, grade_line, step_json, steps_table
+from orchestrator.cli.report import EXIT_OF, failed_checks, grade_line, open_checks, step_json, steps_table
 from orchestrator.errors import UsageError
 from orchestrator.redact import Secrets
 
@@ -169,7 +169,7 @@ def report(outcome: Outcome) -> None:
         )
         say("\n".join(lines) + "\n")
     say(steps_table(outcome.steps))
-    for line in failed_checks(outcome.steps):
+    for line in (*failed_checks(outcome.steps), *open_checks(outcome.steps)):
         say(line)
     if outcome.final_loss is not None:
         say(f"final loss: {outcome.final_loss:.6g}")

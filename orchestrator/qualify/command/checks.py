@@ -67,11 +67,12 @@ def set_up(launched: Launched) -> Check:
     """A setup command ended with exit 0 on every node."""
     node_of = launched.view.wiring.placement
     problems = [
-        f"{Label.SETUP_FAILED}: {node_of[role]}: exit {record.exit}: {last_lines(record.stderr)}"
+        f"{Label.SETUP_FAILED}: {node_of[role]}: exit {record.exit}: "
+        + (last_lines(record.stderr) or last_lines(record.stdout) or "it said nothing")
         for role, record in launched.roles.items()
         if record.exit != 0
     ]
-    inputs = (*launched.files("exit"), *launched.files("stderr"))
+    inputs = tuple(file for name in ("exit", "stderr", "stdout") for file in launched.files(name))
     fine = "exit 0 on every node"
     return equal(f"{launched.launch.name}-ended", inputs, fine, "; ".join(problems) or fine)
 

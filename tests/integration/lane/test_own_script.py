@@ -141,11 +141,11 @@ def test_a_forged_bundle_is_no_pass(forgery: str, sound: Path, workshop: Worksho
     assert not judge_bundle(bundle).agrees
 
 
-def test_a_setup_that_fails_is_told_by_its_last_lines(workshop: Workshop) -> None:
+@pytest.mark.parametrize("where", [" >&2", ""])
+def test_a_setup_that_fails_is_told_by_its_last_lines(where: str, workshop: Workshop) -> None:
     own(workshop)
-    setup = (
-        'setup: [[sh, -c, "mkdir -p {setup}/made"], [sh, -c, "echo no such package >&2; exit 7"], [touch, x]]'
-    )
+    fails = f"echo no such package{where}; exit 7"
+    setup = f'setup: [[sh, -c, "mkdir -p {{setup}}/made"], [sh, -c, "{fails}"], [touch, x]]'
     change(workshop.folder / RUN, ("  checkpoint: tensors\n", f"  checkpoint: tensors\n  {setup}\n"))
     code, result = workshop.run(LANE)
     assert code == 1

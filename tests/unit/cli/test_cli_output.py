@@ -5,7 +5,7 @@ import json
 import pytest
 
 from orchestrator.cli.output import counted, paint, print_json, size_text, table
-from orchestrator.cli.report import failed_checks, grade_line, steps_table
+from orchestrator.cli.report import failed_checks, grade_line, open_checks, steps_table
 from orchestrator.qualify.checks import Check, StepOutcome, Verdict
 
 PASSED = Check("states-equal", Verdict.PASS, ("a",), "x", "x")
@@ -45,6 +45,12 @@ def test_a_failed_check_says_what_was_expected_what_was_there_and_where():
         "  see      steps/split/1/part-1/coordinator/progress",
         "  see      plan.json",
     ]
+
+
+def test_a_check_that_had_nothing_to_judge_is_told_with_its_reason():
+    idle = Check("changed-input", Verdict.NOT_APPLICABLE, (), "a refusal", "no data-chunk is declared")
+    steps = (*STEPS, StepOutcome("refusals", Verdict.PASS, 1, "", (PASSED, idle)))
+    assert list(open_checks(steps)) == ["not-applicable: refusals: changed-input: no data-chunk is declared"]
 
 
 def test_failures_come_before_what_is_unknown_and_roles_are_folded():
