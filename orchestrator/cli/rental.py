@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.cli.nodes import at_once, look, opened
@@ -73,6 +74,7 @@ def examine(
         if pods.transport == "ssh-tunnel":
             root = next(iter(roles.values()), next(iter(used)))
             found += _tunnels(remotes, tuple(seen), root)
+    found += _of_cap(pods)
     if lane is not None:
         found += _of_lane(pods, lane, roles, seen)
     return seen, tuple(found)
@@ -87,6 +89,19 @@ def _of_node(name: str, answer: Examined | OrchError) -> Iterator[Trouble]:
         return
     for fault in faults(answer):
         yield Trouble(name, str(fault.label), str(fault))
+
+
+def _of_cap(pods: PodsSpec) -> Iterator[Trouble]:
+    """What the rental may cost in all, reached before anything has begun."""
+    from orchestrator.qualify.limits import Billing, Limits, StopLaneError, declared
+    from orchestrator.spec.lane import Limits as LaneLimits
+
+    billing = Billing.of(pods)
+    try:
+        Limits(declared(LaneLimits(None, None), datetime.now(UTC), billing), billing).check()
+    except StopLaneError as reached:
+        way_out = "a higher `cap` under `rental`, or an end to the rental"
+        yield Trouble("", str(Label.LIMIT_SPEND), f"{reached}; {way_out}")
 
 
 def _tunnels(remotes: Mapping[str, Remote], names: tuple[str, ...], root: str) -> Iterator[Trouble]:

@@ -89,7 +89,7 @@ def _of_rental(args: argparse.Namespace) -> int:
         ]
         say(table(("", "", ""), rows))
         for trouble in troubles:
-            complain(said_of(trouble.node, trouble.message))
+            complain(said_of(trouble.node, trouble.message) if trouble.node else trouble.message)
         if not troubles:
             say(f"nothing is in the way: `orch run --pods {pods.path} {args.lane or 'LANE'}`")
     if not troubles:
