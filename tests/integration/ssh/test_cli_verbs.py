@@ -69,8 +69,8 @@ def test_a_lane_is_doctored_run_and_read(desk, node):
 def test_a_cap_that_is_reached_is_told_before_a_run_meets_it(desk, node):
     began = {"started": "2026-01-01T00:00:00Z", "cap": "1 USD"}
     billed = node.pods_entry(price="1 USD/h", owned=None)
-    pods = write_pods(desk.folder / "pods.yaml", {"a": billed}, rental=began).name
     lane = desk.lane("samples")
+    pods = write_pods(desk.folder / "pods.yaml", {"a": billed}, rental=began).name
     looked, ran = desk.orch("doctor", "--pods", pods, lane), desk.orch("run", "--pods", pods, lane)
     assert (looked.returncode, ran.returncode) == (1, 4), (looked, ran)
     for done in (looked, ran):
