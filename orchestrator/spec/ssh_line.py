@@ -121,7 +121,7 @@ def _words(text: str, reading: _Reading) -> list[str]:
     if not text.isprintable():
         bad = next(character for character in text if not character.isprintable())
         reading.refuse(
-            f"the character {visible(bad)}", "one line of text", "paste one command, and nothing else"
+            f"the character {visible(bad)}", "one line of text", "write one command on one line"
         )
         return []
     try:
