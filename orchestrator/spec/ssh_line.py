@@ -120,9 +120,7 @@ def _words(text: str, reading: _Reading) -> list[str]:
     text = re.sub(r"\\\r?\n[ \t]*", " ", text.strip())
     if not text.isprintable():
         bad = next(character for character in text if not character.isprintable())
-        reading.refuse(
-            f"the character {visible(bad)}", "one line of text", "write one command on one line"
-        )
+        reading.refuse(f"the character {visible(bad)}", "one line of text", "write one command on one line")
         return []
     try:
         words = shlex.split(text, posix=True)
