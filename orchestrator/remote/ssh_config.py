@@ -16,6 +16,7 @@ from pathlib import Path
 import paramiko
 
 SSH_PORT = 22
+_LAST_PORT = 65535
 _DEADLINE_S = 15
 _IDENTITIES = ("~/.ssh/id_ed25519", "~/.ssh/id_ecdsa", "~/.ssh/id_rsa")
 _KNOWN_HOSTS = (
@@ -134,9 +135,10 @@ def _read(host: str) -> tuple[Mapping[str, tuple[str, ...]], tuple[str, ...]]:
     except paramiko.SSHException as error:
         return {}, (f"~/.ssh/config, since there is no ssh here to read it ({type(error).__name__})",)
     ignored = ("what ~/.ssh/config includes, since there is no ssh here",) if "include" in words else ()
-    return {
-        word: tuple(value) if isinstance(value, list) else (value,) for word, value in found.items()
-    }, ignored
+    said = {word: tuple(value) if isinstance(value, list) else (value,) for word, value in found.items()}
+    if not all(port.isdecimal() and 0 < int(port[:6]) <= _LAST_PORT for port in said.get("port", ())):
+        ignored += (f"the port that ~/.ssh/config names (got `{said.pop('port')[0]}`, expected a number)",)
+    return said, ignored
 
 
 def _files(names: tuple[str, ...]) -> tuple[Path, ...]:

@@ -21,6 +21,7 @@ from orchestrator.errors import Label
 from orchestrator.remote.base import RemoteError, UnreachableError
 from orchestrator.remote.connect import Connected, scan_host_key
 from orchestrator.remote.ssh import Ssh
+from orchestrator.remote.ssh_config import settings_for
 from orchestrator.spec.pods import Node
 
 Server = Callable[..., SshNode]
@@ -249,6 +250,10 @@ def test_without_openssh_the_plain_parts_are_read(
     assert remote.facts().cpus
     remote.close()
     assert any("includes" in report for report in reports)
+    for wrong in ("many", "0", "70000"):
+        config.write_text(f"Host pod\n HostName {node.host}\n Port {wrong}\n")
+        assert settings_for("pod", None, None).port == 22
+        assert wrong in settings_for("pod", None, None).ignored[0]
     config.write_text("Match exec true\n User x\n")
     assert said(declared(node)) == "in"
 
