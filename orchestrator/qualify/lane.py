@@ -81,7 +81,7 @@ def _run(options: RunOptions, observer: Observer, opening: Opening) -> Outcome:
     with _signals(allowed), _reached(journal, opening, view, allowed) as reached:
         session = _session(options, journal, view, allowed, reached)
         tracking.begin(options.tracker_url, session)
-        if session.nodes and opened.resumed:
+        if session.nodes and opened.resumed and opening.pods is not None:
             _take_up(session)
         allowed.is_armed = True
         allowed.stop_requested = allowed.stop_requested or options.stop
@@ -95,22 +95,15 @@ def _reached(journal: Journal, opening: Opening, view: View, allowed: Limits) ->
 
     A run that never began leaves no bundle.
     """
-    opened, pods, observer = opening.opened, opening.pods, journal.observer
-    begun = opened.stream.events[0].data
+    opened, pods = opening.opened, opening.pods
     is_over = opened.stream.sealed or view.attempt(record.NAME) is not None
     reached = reach.Reached({}, {}, {}, {})
     crew = Crew(allowed, far=pods is not None)
     try:
-        if pods is None:
-            root = PurePosixPath(begun["remote_root"]) / opened.stream.source
-            reached = reach.local(root, begun["owner"], journal.of_node)
-        elif not is_over:
-            observer.note(f"roles: {described(view.wiring.placement, tuple(pods.nodes))}")
-            if said := str(allowed):
-                observer.note(said)
-            reached = reach.rental(pods, view, begun["owner"], allowed, journal.of_node)
-        if not is_over:
-            reach.settle_in(reached, opened.stream.source, crew, observer.note)
+        if not is_over or pods is None:
+            reached = _way(journal, opening, view, allowed)
+        if not is_over and (pods is not None or view.pods is None):
+            reach.settle_in(reached, opened.stream.source, crew, journal.observer.note)
     except (RefusedError, RemoteError, StopLaneError) as error:
         if not opened.resumed:
             allowed.part()
@@ -128,6 +121,20 @@ def _reached(journal: Journal, opening: Opening, view: View, allowed: Limits) ->
         yield reached
     finally:
         reached.close()
+
+
+def _way(journal: Journal, opening: Opening, view: View, allowed: Limits) -> reach.Reached:
+    """The way to the nodes, wherever they are."""
+    begun, pods = opening.opened.stream.events[0].data, opening.pods
+    if view.pods is None:
+        root = PurePosixPath(begun["remote_root"]) / opening.opened.stream.source
+        return reach.local(root, begun["owner"], journal.of_node)
+    if pods is None:
+        return reach.given_up(view)
+    journal.observer.note(f"roles: {described(view.wiring.placement, tuple(pods.nodes))}")
+    if said := str(allowed):
+        journal.observer.note(said)
+    return reach.rental(pods, view, begun["owner"], allowed, journal.of_node)
 
 
 def _take_up(session: Session) -> None:

@@ -97,7 +97,8 @@ def _reopen(options: RunOptions, bundle: Path) -> Opening:
     try:
         view = View(bundle)
         _same_content(options, opened, view)
-        return Opening(opened, None if opened.stream.sealed else _same_place(options, opened, view))
+        asks_nobody = opened.stream.sealed or options.gives_up_nodes
+        return Opening(opened, None if asks_nobody else _same_place(options, opened, view))
     except BaseException:
         opened.close()
         raise

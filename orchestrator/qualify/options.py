@@ -27,6 +27,7 @@ class RunOptions:
         cache: for compiled programs; None keeps nothing between runs.
         secrets: what no file of the bundle may hold.
         stop: why the lane is to end at once, of a bundle that is taken up only for that; empty lets it run.
+        gives_up_nodes: whether that is done with what was collected, and no node asked.
     """
 
     lane: Path | None
@@ -41,3 +42,4 @@ class RunOptions:
     cache: Path | None = None
     secrets: Secrets = field(default_factory=Secrets.here)
     stop: str = ""
+    gives_up_nodes: bool = False

@@ -16,6 +16,7 @@ from orchestrator.qualify.fitness import LEFT_BEHIND, examine, faults
 from orchestrator.qualify.limits import Limits
 from orchestrator.qualify.view import LOCAL, View
 from orchestrator.remote.base import NodeLostError, Remote, RemoteError, UnreachableError
+from orchestrator.remote.given_up import GivenUp
 from orchestrator.remote.local import Local
 from orchestrator.remote.record import Recorded
 from orchestrator.spec.pods import PodsSpec
@@ -76,6 +77,12 @@ def rental(pods: PodsSpec, view: View, owner: str, limits: Limits, journal: Jour
         raise
     owners = {name: pods.nodes[name].owner or owner for name in used}
     return Reached(nodes, bases, {name: base / view.run_id for name, base in bases.items()}, owners)
+
+
+def given_up(view: View) -> Reached:
+    """The nodes of a rental that is gone: none is asked for anything."""
+    used = view.pods.used if view.pods else ()
+    return Reached({name: GivenUp(name) for name in used}, {}, dict.fromkeys(used, PurePosixPath("/")), {})
 
 
 def settle_in(reached: Reached, run_id: str, crew: Crew, note: Callable[[str], None]) -> None:

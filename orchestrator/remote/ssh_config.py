@@ -134,6 +134,7 @@ def _read(host: str) -> tuple[Mapping[str, tuple[str, ...]], tuple[str, ...]]:
         found = paramiko.SSHConfig.from_text(text).lookup(host)
     except paramiko.SSHException as error:
         return {}, (f"~/.ssh/config, since there is no ssh here to read it ({type(error).__name__})",)
+    ignored: tuple[str, ...]
     ignored = ("what ~/.ssh/config includes, since there is no ssh here",) if "include" in words else ()
     said = {word: tuple(value) if isinstance(value, list) else (value,) for word, value in found.items()}
     if not all(port.isdecimal() and 0 < int(port[:6]) <= _LAST_PORT for port in said.get("port", ())):

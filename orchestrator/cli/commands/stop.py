@@ -33,6 +33,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="where its nodes are (default: the file that it was begun with)",
     )
+    parser.add_argument(
+        "--without-nodes",
+        action="store_true",
+        help="seal what was collected and ask no node: the pods are gone for good",
+    )
     parser.add_argument("--db", metavar="URL", help="the tracker's database (default: the project's)")
     add_json(parser)
 
@@ -49,6 +54,8 @@ def run(args: argparse.Namespace) -> int:
     how = "ended before"
     if not is_sealed(bundle):
         how = "stopped"
+        if args.without_nodes and journal(bundle)[0].data.get("pods") == "local":
+            raise UsageError(f"{bundle} was begun on this machine, which is not gone: `orch stop` reaches it")
         if holder.is_held(bundle):
             _ask(bundle)
         else:
@@ -105,7 +112,8 @@ def _stop_in_its_stead(args: argparse.Namespace, bundle: Path) -> None:
         owner=project.owner,
         cache=cache_folder(),
         secrets=Secrets.here(project.secrets),
-        stop=_REASON,
+        stop=f"{_REASON}, its nodes given up" if args.without_nodes else _REASON,
+        gives_up_nodes=args.without_nodes,
     )
     with live_view() as view:
         run_lane(options, view)

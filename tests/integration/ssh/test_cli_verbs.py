@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -109,6 +111,24 @@ def test_a_lost_controller_is_stopped_in_its_stead(desk, node):
     judged = json.loads(desk.orch("judge", "last", "--json").stdout)
     assert judged["verdict"] == "unknown"
     assert_clean(node)
+
+
+def test_a_lane_whose_pod_is_gone_for_good_is_sealed_without_it(desk, node):
+    need_spaces()
+    pods, lane = rental(desk, a=node), desk.lane("diabetes", **LONG)
+    desk.kill(begun(desk, pods, lane))
+    node.kill_all()
+    (desk.folder / pods).unlink()
+    left_open = desk.orch("stop")
+    assert left_open.returncode == 1
+    assert "file-missing" in left_open.stderr
+    done = desk.orch("stop", "--without-nodes", "--json")
+    assert done.returncode == 0, done.stderr
+    judged = json.loads(desk.orch("judge", "last", "--json").stdout)
+    assert (judged["verdict"], judged["agrees"]) == ("unknown", True)
+    assert "node-lost: a: the node is given up" in json.dumps(judged)
+    with closing(sqlite3.connect(desk.folder / "tracker.sqlite3")) as tracker:
+        assert tracker.execute("SELECT verdict, ended IS NULL FROM runs").fetchall() == [("unknown", 0)]
 
 
 def test_what_a_lost_controller_left_is_cleaned(desk, node):
