@@ -5,6 +5,7 @@ Knows the driver, so that its exceptions stop here. Knows no table by name.
 
 from __future__ import annotations
 
+import logging
 import os
 import sqlite3
 import time
@@ -92,6 +93,10 @@ class Store:
             raise _translated(error.orig, self.path) from error
         except (sqlite3.Error, OverflowError, UnicodeEncodeError) as error:
             raise _translated(error, self.path) from error
+
+
+# a second Ctrl-C while it closes a connection would have it print a traceback
+logging.getLogger("sqlalchemy").addHandler(logging.NullHandler())
 
 
 def open_store(url: str, *, create: bool = True, busy_timeout_ms: int = BUSY_TIMEOUT_MS) -> Store:

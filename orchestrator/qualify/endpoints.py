@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from orchestrator.errors import Label
+
 LOOPBACK = "127.0.0.1"
 DIRECT, TUNNEL = "direct", "ssh-tunnel"
 
@@ -46,6 +48,17 @@ class Wiring:
         if self.transport != TUNNEL:
             return ()
         return tuple(dict.fromkeys(node for node in self.placement.values() if node != self.root_node))
+
+    def advice(self, unmet: tuple[str, ...], port: int, ports: range) -> str:
+        """What to look at where roles met nobody at a port of the root's; nothing where we carry them."""
+        if not unmet or self.transport != DIRECT:
+            return ""
+        got = f"got no way to {self.addresses[self.root_node]} port {port}"
+        expected = f"expected one to any of {ports.start}-{ports.stop - 1}"
+        return (
+            f"{Label.CONNECT_DEADLINE}: {', '.join(unmet)}: the nodes do not reach each other ({got},"
+            f" {expected}); open such ports between them, mend `address`, or say `transport: {TUNNEL}`"
+        )
 
     def endpoints(self, ports: Mapping[str, int]) -> dict[str, Endpoint]:
         """Role -> what is bound in.

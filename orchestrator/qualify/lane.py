@@ -6,6 +6,7 @@ where its roles still run, else recorded as a failed attempt and begun anew.
 
 from __future__ import annotations
 
+import errno
 import shutil
 import signal
 from collections.abc import Iterator
@@ -18,7 +19,7 @@ from evidence.bundle import SealError, seal
 from evidence.digest import sha256_file
 from evidence.listing import QUALIFICATION
 from evidence.verify import verify
-from orchestrator.errors import RefusedError, UndecidedError
+from orchestrator.errors import Label, RefusedError, UndecidedError
 from orchestrator.qualify import holder, limits, reach, tracking
 from orchestrator.qualify.attempts import run_steps, way_out
 from orchestrator.qualify.checks import worst
@@ -35,6 +36,8 @@ from orchestrator.qualify.steps import build, preflight, record
 from orchestrator.qualify.take_up import take_up
 from orchestrator.qualify.view import View
 from orchestrator.remote.base import NodeLostError, RemoteError, UnreachableError
+
+_UNWRITTEN = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO)
 
 
 def run_lane(options: RunOptions, observer: Observer) -> Outcome:
@@ -56,7 +59,9 @@ def run_lane(options: RunOptions, observer: Observer) -> Outcome:
     except (OSError, SealError) as error:
         ways = f"`orch run --resume {folder}` can, when that is mended"
         cause = error.strerror if isinstance(error, OSError) else error
-        raise UndecidedError(f"{folder}: cannot go on: {cause or error}; {ways}") from error
+        is_unwritten = isinstance(error, OSError) and error.errno in _UNWRITTEN
+        label = f"{Label.WRITE_FAILED}: " if is_unwritten else ""
+        raise UndecidedError(f"{label}{folder}: cannot go on: {cause or error}; {ways}") from error
     finally:
         opening.opened.close()
 

@@ -19,7 +19,7 @@ from orchestrator.errors import Label
 from orchestrator.qualify.compose import Wanted, compose
 from orchestrator.qualify.jobs import LOOK_S, Jobs
 from orchestrator.qualify.launch import Launch, RoleRecord, read_role
-from orchestrator.qualify.session import Attempt, AttemptLostError, Session
+from orchestrator.qualify.session import LISTEN_PORTS, Attempt, AttemptLostError, Session
 from orchestrator.remote.base import JobState
 
 SECRET_BYTES = 16
@@ -71,12 +71,20 @@ class Launcher:
         """
         begun = self.begin(wanted)
         records = self.finish(begun)
+        self._say_unmet(begun, records)
         said = f"{Label.PORT_IN_USE}\n".encode()
         taken = [role for role, record in records.items() if record.stderr == said]
         if taken and not port_is_taken:
             port = begun.starts[0].binding.port
             raise AttemptLostError(f"port {port} of {taken[0]} was taken by someone else")
         return records
+
+    def _say_unmet(self, launch: Launch, records: Mapping[str, RoleRecord]) -> None:
+        """Says what to look at where nodes that reach each other without us did not."""
+        said = f"{Label.CONNECT_DEADLINE}\n".encode()
+        unmet = tuple(role for role, record in records.items() if record.stderr == said)
+        if advice := self.session.view.wiring.advice(unmet, launch.starts[0].binding.port, LISTEN_PORTS):
+            self.session.observer.note(advice)
 
     def begin(self, wanted: Wanted) -> Launch:
         """Uploads, journals, starts. A launch that was begun before is taken up as it was written."""

@@ -109,16 +109,19 @@ def _settle(reached: Reached, name: str, run_id: str, note: Callable[[str], None
             return tuple(Refusal(fault.label, fault.message, where, hint=fault.hint) for fault in found)
         if (holder := node.lock_holder(base)) and LEFT_BEHIND in holder:
             note(f"{name}: took over the lock of {holder}")
-        if holder := node.lock(base, run_id, owner):
+    try:
+        if base is not None and (holder := node.lock(base, run_id, owner)):
             message = f"another run has this node (got {holder}, expected none)"
             hint = "wait for it, or end it: `orch stop`"
-            return (Refusal(Label.RUN_LOCKED, message, where, hint=hint),)
-    try:
+            return (Refusal(Label.RUN_LOCKED, message, Where(f"{name}:{base}"), hint=hint),)
         node.make_root(reached.roots[name], owner)
     except (UnreachableError, NodeLostError):
         raise
     except RemoteError as error:
-        return (Refusal(error.label or Label.REMOTE_ROOT, str(error), Where(str(reached.roots[name]))),)
+        message = str(error).removeprefix(f"{error.label}: ")
+        hint = "" if base is None else "mend that, or name another `remote_root` in the pods file"
+        where = Where(str(reached.roots[name]))
+        return (Refusal(error.label or Label.REMOTE_ROOT, message, where, hint=hint),)
     return ()
 
 

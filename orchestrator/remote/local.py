@@ -319,7 +319,8 @@ class Local:
         if not _is_marked(path):
             raise RemoteError(
                 f"{self.name}: {otherwise}: {path} bears no mark of ours, nor does a folder above it"
-                f" (got none, expected {own.OWNER_MARK})"
+                f" (got none, expected {own.OWNER_MARK})",
+                Label.REMOTE_ROOT,
             )
 
 

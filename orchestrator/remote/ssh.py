@@ -256,7 +256,8 @@ class Ssh:
         if answer.code == _UNMARKED:
             raise RemoteError(
                 f"{self.name}: {otherwise}: {path} bears no mark of ours, nor does a folder above it"
-                f" (got none, expected {own.OWNER_MARK})"
+                f" (got none, expected {own.OWNER_MARK})",
+                Label.REMOTE_ROOT,
             )
 
     # --- the lock ---

@@ -27,6 +27,7 @@ from lab.space import BOUND, Space, need_spaces, space
 _counted = itertools.count()
 RELAY = Path(__file__).parent / "relay.py"
 FIRST_NODE = 11
+NOBODY = "02:00:00:00:00:77"
 
 
 @dataclass(frozen=True)
@@ -76,6 +77,17 @@ class Network:
         self.relay.stdin.write(json.dumps(asked) + "\n")
         self.relay.stdin.flush()
         assert self.relay.stdout.readline() == "ok\n"
+
+    def part(self, one: SshNode, other: SshNode) -> None:
+        """Has nothing arrive between two nodes any more; the wire reaches both."""
+        for node, peer in ((one, other), (other, one)):
+            address = self.addresses[self.nodes.index(peer)]
+            _ip(node.space, f"neigh replace {address} lladdr {NOBODY} dev eth0 nud permanent")
+
+    def join(self, one: SshNode, other: SshNode) -> None:
+        """Lets them reach each other again."""
+        for node, peer in ((one, other), (other, one)):
+            _ip(node.space, f"neigh del {self.addresses[self.nodes.index(peer)]} dev eth0")
 
     def _both(self, node: SshNode) -> tuple[str, str]:
         index = self.nodes.index(node)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import resource
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -47,3 +49,43 @@ def test_a_disk_that_fills_while_roles_run(desk: Desk, net: Network):
     assert labels(done.stderr) == {"disk-space"}, done.stderr
     assert "--resume" in done.stderr
     goes_on(desk, net)
+
+
+def test_a_folder_that_is_removed_while_roles_run_there(desk: Desk, net: Network):
+    lane = desk.lane("samples", **LONG)
+    controller = desk.start("run", lane, "--pods", str(pods_of(desk, net, ".orch")), "--json")
+    assert when(desk, controller, has("job.started", launch="run-1", role="worker"))
+    # whoever writes there may make the folder anew meanwhile
+    while (base := net.nodes[1].home / ".orch").exists():
+        shutil.rmtree(base, ignore_errors=True)
+    done = desk.end(controller)
+    assert done.returncode == 4, done
+    assert labels(done.stderr) == {"remote-root"}, done.stderr
+    assert "--resume" in done.stderr
+    goes_on(desk, net)
+
+
+def test_bundles_that_cannot_be_written_any_more(desk: Desk, net: Network):
+    lane = desk.lane("samples", **LONG)
+    controller = desk.start("run", lane, "--pods", str(pods_of(desk, net, ".orch")), "--json")
+    assert when(desk, controller, has("job.started", launch="run-1", role="worker"))
+    resource.prlimit(controller.pid, resource.RLIMIT_FSIZE, (4096, 4096))
+    done = desk.end(controller)
+    assert done.returncode == 4, done
+    assert labels(done.stderr) == {"write-failed"}, done.stderr
+    goes_on(desk, net)
+
+
+def test_nodes_that_do_not_let_each_other_in(desk: Desk, net: Network):
+    """As behind firewalls: nobody is told, and the controller reaches both."""
+    lane = desk.lane("samples", deadlines="{connect: 3s, round: 3s, run: 1m}")
+    pods = pods_of(desk, net, ".orch")
+    net.part(*net.nodes)
+    try:
+        code, result, err = desk.run(lane, pods)
+    finally:
+        net.join(*net.nodes)
+    assert (code, result["verdict"]) == (1, "fail"), (result, err)
+    assert labels(err) == {"connect-deadline"}, err
+    assert "ssh-tunnel" in err
+    assert_clean(*net.nodes, kept=("disk/orch",))

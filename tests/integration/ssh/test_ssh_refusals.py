@@ -42,6 +42,12 @@ NODES: dict[str, tuple[dict[str, Any], dict[str, Any], str, str]] = {
         "noexec",
     ),
     "read-only": ({"disks": {SMALL: "ro"}}, {"remote_root": f"{SMALL}/orch"}, "remote-root", ""),
+    "a folder that others may replace": (
+        {"disks": {SMALL: "size=128m,mode=777"}},
+        {"remote_root": f"{SMALL}/orch"},
+        "remote-root",
+        "remote_root",
+    ),
     "no setsid": ({"without": frozenset({"setsid", "busybox"})}, {}, "tool-missing", "setsid"),
 }
 

@@ -361,3 +361,28 @@ def test_doctor_judges_again_only_when_asked(store: Store, tmp_path: Path) -> No
     assert finding == Finding(
         "run r1", "its bundle: not what its files show: grade: recorded host, recomputed emulated"
     )
+
+
+INTERRUPTED = """
+import sys
+from tracker.store import open_store
+store = open_store(sys.argv[1])
+def close(connection):
+    raise KeyboardInterrupt
+store.engine.dialect.do_close = close
+try:
+    with store.read():
+        pass
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
+def test_a_second_ctrl_c_prints_no_traceback(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED, f"sqlite:///{tmp_path / 'tracker.sqlite3'}"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.stdout, done.stderr) == ("interrupted\n", "")
