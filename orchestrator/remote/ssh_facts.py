@@ -13,7 +13,7 @@ from orchestrator.remote.ssh_folders import SEPARATOR
 HASH: Final = "sha256sum, openssl, shasum, busybox, python3 or perl"
 TOOLS: Final = (
     *("cat", "chmod", "date", "df", "env", "id", "ln", "ls", "mkdir", "mv", "rm", "sed", "setsid", "sh"),
-    *("sleep", "tail", "tr", "uname", "wc"),
+    *("sleep", "tail", "tr", "uname"),
 )
 
 _SMALL: Final = 64 << 10  # what is left of a full disk, since nothing fits exactly

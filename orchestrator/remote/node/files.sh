@@ -10,11 +10,19 @@ orch_regular() {
 # file, the most bytes that are wanted
 orch_get() {
     orch_regular "$1" || return
-    orch_size=$(wc -c <"$1") || { printf 'cannot be read'; return 1; }
-    orch_size=$((orch_size))
+    orch_size_of "$1" || { printf 'cannot be read'; return 1; }
     [ "$orch_size" -le "$2" ] || { printf '%s bytes' "$orch_size"; return 6; }
     printf '%s\n' "$orch_size"
     orch_first "$orch_size" <"$1"
+}
+
+# orch_size: how long file $1 is; some `wc` would read all of it to know, and a hole may be a million times the disk
+orch_size_of() {
+    orch_l=$(ls -ldn -- "$1") || return
+    set -f
+    set -- $orch_l
+    set +f
+    orch_size=$5
 }
 
 orch_head() {
