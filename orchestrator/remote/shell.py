@@ -185,6 +185,8 @@ class Shell:
             self.close()
             raise self._unusable(f"no shell answered within {deadline_s:.0f} s") from error
         except UnreachableError as error:
+            with contextlib.suppress(RemoteError):  # what it said before it ended tells why
+                self._drain()
             self.close()
             if not self._transport.is_active():
                 raise
@@ -304,10 +306,18 @@ class Shell:
         left_s = limit - time.monotonic()
         if left_s <= 0:
             raise DeadlineError
-        if not self._poll.poll(min(left_s, _SILENCE_S) * 1000):
+        channel = self._channel
+        # the library can take back its sign for one stream while it gives it for the other
+        is_there = channel.recv_ready() or channel.recv_stderr_ready()
+        if not is_there and not self._poll.poll(min(left_s, _SILENCE_S) * 1000):
             if left_s > _SILENCE_S:
                 self._demand_life()
             return
+        if not self._drain() and (channel.eof_received or channel.closed):
+            raise self._gone(None)
+
+    def _drain(self) -> bool:
+        """Takes what has come, without waiting; whether anything had."""
         channel, came = self._channel, False
         while channel.recv_ready():
             came = self._out.feed(channel.recv(_MOST_BYTES))
@@ -315,8 +325,7 @@ class Shell:
         while channel.recv_stderr_ready():
             came = self._err.feed(channel.recv_stderr(_MOST_BYTES))
             self._demand_end(self._err)
-        if not came and (channel.eof_received or channel.closed):
-            raise self._gone(None)
+        return came
 
     def _demand_end(self, stream: _Stream) -> None:
         if len(stream) > self._most:

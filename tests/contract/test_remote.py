@@ -57,6 +57,15 @@ def test_a_command_that_cannot_be_started_says_so_by_its_code(bench: Bench) -> N
     assert bench.remote.run([str(plain)], deadline_s=30).exit == 126
 
 
+def test_both_streams_are_heard_again_and_again(bench: Bench) -> None:
+    """A sign that one of them has something can cross the other's that it has nothing more."""
+    size = 300_000
+    script = f"head -c {size} /dev/zero & head -c {size} /dev/zero >&2; wait"
+    for _ in range(60):
+        done = bench.remote.run(["sh", "-c", script], deadline_s=20)
+        assert (done.exit, len(done.stdout), len(done.stderr)) == (0, size, size)
+
+
 def test_a_command_writes_more_than_pipes_hold_on_both_streams(bench: Bench) -> None:
     size = 3 << 20
     script = f"head -c {size} /dev/zero & head -c {size} /dev/zero >&2; wait"
