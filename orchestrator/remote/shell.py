@@ -30,6 +30,9 @@ SCRIPTS: Final = tuple(
 COMMAND: Final = "exec env LC_ALL=C sh"
 
 _PIECE_BYTES: Final = 32 << 10
+# what a server holds for a reader that is not so fast costs it time that grows with the square
+_AHEAD_BYTES: Final = 256 << 10
+_FAR_S: Final = 0.025
 _NOISE_BYTES: Final = 16 << 10
 _SILENCE_S: Final = 5.0
 _ANSWER_S: Final = 10.0
@@ -153,6 +156,7 @@ class Shell:
         self._out, self._err = _Stream(), _Stream()
         self._most = MOST_SAID
         self._channel = self._opened(deadline_s)
+        self._window, self._ahead = self._channel.out_window_size, _AHEAD_BYTES
         self._poll = select.poll()
         self._poll.register(self._channel.fileno(), select.POLLIN)
         self.hello = self._begin(deadline_s)
@@ -290,6 +294,7 @@ class Shell:
         """Sends in pieces: a long one would be copied again for each of its parts."""
         for start in range(0, len(data), _PIECE_BYTES):
             piece = data[start : start + _PIECE_BYTES]
+            self._keep_pace()
             while piece:
                 if time.monotonic() > limit:
                     raise DeadlineError
@@ -300,6 +305,14 @@ class Shell:
                     self._demand_life()
                 except OSError as error:
                     raise self._gone(error) from error
+
+    def _keep_pace(self) -> None:
+        """Waits until the server has passed on most of what is under way; more may be to one that is far."""
+        channel = self._channel
+        with channel.out_buffer_cv:
+            while self._window - channel.out_window_size > self._ahead and not channel.closed:
+                if not channel.out_buffer_cv.wait(_FAR_S):
+                    self._ahead *= 2
 
     def _pump(self, limit: float) -> None:
         """Takes what comes next, on either stream: one that nobody reads would hold up both."""
