@@ -117,7 +117,7 @@ def test_known_hosts_is_enough_where_nothing_is_pinned(desk: Desk, tmp_path: Pat
 def test_a_host_that_nobody_knows(desk: Desk, tmp_path: Path):
     with sshd(tmp_path / "node") as node:
         pods = write_pods(desk.folder / "pods.yaml", {"a": node.pods_entry(host_key=None)})
-        assert "orch pods add" in refused(desk, SAMPLES, pods, "host-key-unknown")
+        assert "orch pods pin a" in refused(desk, SAMPLES, pods, "host-key-unknown")
 
 
 def test_a_host_that_known_hosts_knows_otherwise(desk: Desk, tmp_path: Path):
