@@ -303,7 +303,7 @@ class Shell:
                     piece = piece[self._channel.send(piece) :]
                 except TimeoutError:
                     self._demand_life()
-                except OSError as error:
+                except (OSError, EOFError, paramiko.SSHException) as error:
                     raise self._gone(error) from error
 
     def _keep_pace(self) -> None:
