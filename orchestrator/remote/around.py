@@ -5,6 +5,7 @@ Knows the requests by name; must not know what is done about them: that is its c
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import PurePosixPath
@@ -32,7 +33,7 @@ def bare(remote: Remote) -> Remote:
     return remote
 
 
-class Around:
+class Around(ABC):
     """A Remote around another one.
 
     Attributes:
@@ -44,9 +45,9 @@ class Around:
         self.inner = inner
         self.name = inner.name
 
+    @abstractmethod
     def _ask(self, what: str, request: Callable[[], T]) -> T:
         """Makes one request, named as the Remote's method; a child says what else happens."""
-        raise NotImplementedError(what, request)
 
     def facts(self) -> NodeFacts:
         """As `Remote.facts`."""

@@ -7,7 +7,6 @@ requests are framed `shell.py`'s.
 from __future__ import annotations
 
 import hashlib
-import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -34,7 +33,18 @@ from orchestrator.remote.base import (
 from orchestrator.remote.connect import Connected
 from orchestrator.remote.runners import PASSED_ON, RUNNER, demand_names
 from orchestrator.remote.shell import Answer, quoted
-from orchestrator.remote.ssh_facts import HASH, TOOLS, clock_of, facts_of, is_full, room_of, tool_name
+from orchestrator.remote.ssh_facts import (
+    HASH,
+    TOOLS,
+    clock_of,
+    facts_of,
+    is_full,
+    lies_in,
+    noted,
+    room_of,
+    tool_name,
+    working_folders,
+)
 from orchestrator.remote.ssh_folders import ABSENT, SEPARATOR, SshFolders, SshLock, decoded, names_of
 from orchestrator.remote.tunnel import open_tunnel
 from orchestrator.remote.way import Way
@@ -63,7 +73,6 @@ _WRITE: Final = frozenset(
 )
 _KEPT_BYTES: Final = 256 << 10
 _SHOWN: Final = 80
-_CWD = re.compile(r"^l.* /proc/(\d+)/cwd(?: -> |$)", re.MULTILINE)
 
 T = TypeVar("T")
 
@@ -321,16 +330,16 @@ class Ssh:
         with self._reading(what):
             exit_before, pid_before, how, exit_after, pid_after = fields
             for exit_text, pid_text in ((exit_before, pid_before), (exit_after, pid_after)):
-                if (code := notes.read_exit(_noted(exit_text), folder)) is not None:
-                    return notes.state_of("exited", code, notes.read_identity(_noted(pid_text), folder))
-            return notes.state_of(how, None, notes.read_identity(_noted(pid_after), folder))
+                if (code := notes.read_exit(noted(exit_text), folder)) is not None:
+                    return notes.state_of("exited", code, notes.read_identity(noted(pid_text), folder))
+            return notes.state_of(how, None, notes.read_identity(noted(pid_after), folder))
 
     def signal(self, job: Job, number: int) -> None:
         """Signals the group, only while the recorded process still leads it."""
         what = f"signal the job in {job.folder}"
         answer = self._ask(what, "orch_signal", str(job.folder), str(number))
         with self._reading(what):
-            notes.read_identity(_noted(decoded(answer).strip(SEPARATOR)), job.folder / "job")
+            notes.read_identity(noted(decoded(answer).strip(SEPARATOR)), job.folder / "job")
 
     @contextmanager
     def _reading(self, what: str) -> Iterator[None]:
@@ -366,13 +375,13 @@ class Ssh:
         said = decoded(self._ask(what, "orch_cwds", str(folder)))
         real, _, listed = said.partition(SEPARATOR)
         with self._reading(what):
-            where = _working(listed)
+            where = working_folders(listed)
         # some `ls` put a question mark where a letter is none of theirs
         unsure = [pid for pid, path in where.items() if "?" in path]
         if unsure:
             paths = decoded(self._ask(what, "orch_cwd", *map(str, unsure)))
             where.update(zip(unsure, paths.split(SEPARATOR), strict=False))
-        return tuple(sorted(pid for pid, path in where.items() if _lies_in(path, real)))
+        return tuple(sorted(pid for pid, path in where.items() if lies_in(path, real)))
 
     # --- tunnels ---
 
@@ -383,19 +392,3 @@ class Ssh:
                 f"{self.name}: there is no tunnel to {to.name} (got this machine, expected a node over SSH)"
             )
         return open_tunnel(self._way.lines, to._way.lines, port)  # noqa: SLF001  # another one of ours
-
-
-def _noted(field: str) -> str | None:
-    """A note's text; None if there is none."""
-    return field[1:].strip() if field.startswith(("1", "2")) else None
-
-
-def _working(listed: str) -> dict[int, str]:
-    """Process ids and where they work, as `ls` says; nowhere, for zombies. A path may hold newlines."""
-    begins = list(_CWD.finditer(listed))
-    ends = [*(match.start() - 1 for match in begins[1:]), len(listed) - 1]
-    return {int(match[1]): listed[match.end() : end] for match, end in zip(begins, ends, strict=True)}
-
-
-def _lies_in(path: str, folder: str) -> bool:
-    return PurePosixPath(path.removesuffix(" (deleted)")).is_relative_to(folder)

@@ -1,9 +1,10 @@
-"""What a node's own tools say of it over SSH: `uname`, `df`, `date`, /proc. Knows their forms alone."""
+"""What a node's own tools say of it over SSH: `uname`, `df`, `date`, `ls`, /proc. Knows their forms alone."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from pathlib import PurePosixPath
 from typing import Final
 
 from orchestrator.remote import proc
@@ -20,6 +21,7 @@ _SMALL: Final = 64 << 10  # what is left of a full disk, since nothing fits exac
 _FULL: Final = re.compile(r"No space left on device|[Qq]uota exceeded")
 _SECOND_NS: Final = 10**9
 _ROW = re.compile(r"\s(\d+|-)\s+(\d+|-)\s+(-?\d+|-)\s+(\d+%|-)\s+/")
+_CWD = re.compile(r"^l.* /proc/(\d+)/cwd(?: -> |$)", re.MULTILINE)
 _FILES = ("status", "meminfo", "cgroup", "osrelease", "hostname")
 
 
@@ -95,3 +97,20 @@ def clock_of(said: str, begun_ns: int, ended_ns: int) -> Clock | None:
 def tool_name(said: str) -> str:
     """Gives a missing tool as a person would say it."""
     return f"a tool for SHA-256 ({HASH})" if said == "hash" else said
+
+
+def noted(field: str) -> str | None:
+    """Gives a note's text as `orch_note` gives it; None if there is none."""
+    return field[1:].strip() if field.startswith(("1", "2")) else None
+
+
+def working_folders(listed: str) -> dict[int, str]:
+    """Reads process ids and where they work, as `ls` says; nowhere, for zombies. A path may hold newlines."""
+    begins = list(_CWD.finditer(listed))
+    ends = [*(match.start() - 1 for match in begins[1:]), len(listed) - 1]
+    return {int(match[1]): listed[match.end() : end] for match, end in zip(begins, ends, strict=True)}
+
+
+def lies_in(path: str, folder: str) -> bool:
+    """Says whether a folder, which may be gone by now, is another one or lies in it."""
+    return PurePosixPath(path.removesuffix(" (deleted)")).is_relative_to(folder)

@@ -37,10 +37,13 @@ class SshFolders:
 
     def __init__(self, ask: Asks) -> None:
         self._ask = ask
+        self._user: int | None = None
 
     def user(self) -> int:
-        """As `id` says."""
-        return int(self._ask("see who we are", "orch_looks").stdout)
+        """As `id` says; it is asked once."""
+        if self._user is None:
+            self._user = int(self._ask("see who we are", "orch_user").stdout)
+        return self._user
 
     def make(self, *folders: PurePosixPath) -> None:
         """In one go."""

@@ -7,9 +7,12 @@ orch_make() {
     done
 }
 
-# this user, then mode, owner and kind of each folder, as ls says
-orch_looks() {
+orch_user() {
     id -u
+}
+
+# mode, owner and kind of each folder, as ls says
+orch_looks() {
     for orch_f; do
         printf '\036'
         ls -ldn -- "$orch_f" || return 1

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 import stat
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
@@ -135,11 +135,9 @@ def test_another_notation_is_written_by_hand(tmp_path):
     assert refused.value.refusals[0].label == Label.KIND_UNKNOWN
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_a_folder_that_cannot_be_written(path):
-    path.parent.chmod(0o500)
+def test_a_folder_that_cannot_be_written():
     with pytest.raises(RefusedError) as refused:
-        add_node(path, "a", ENTRY)
+        add_node(Path("/proc/pods.yaml"), "a", ENTRY)  # where not even root makes a file
     assert refused.value.refusals[0].label == Label.WRITE_FAILED
 
 
