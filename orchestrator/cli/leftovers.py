@@ -8,16 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 from uuid import UUID, uuid4
 
 from orchestrator.cli.project import all_bundles, first_event
 
 if TYPE_CHECKING:
     from orchestrator.remote.base import Remote
-
-_MOST_OF_A_MARK: Final = 4096
-_LEFT_BEHIND: Final = "left behind"
 
 
 @dataclass(frozen=True)
@@ -57,13 +54,15 @@ def clean(
         runs: the bundles that are here, by run id.
         also_open: also what runs would need that may be resumed.
     """
+    from orchestrator.remote.lock import is_held_for, is_left_behind
+
     locked = remote.lock_holder(base)
     found = []
     for name in filter(_is_run_id, remote.list(base)):
         root, bundle = base / name, runs.get(name)
-        is_lock = name in locked
+        is_lock = is_held_for(locked, name)
         state = _needed(remote, root, owner, bundle, also_open=also_open)
-        if is_lock and _LEFT_BEHIND not in locked and not _is_let_go(bundle):
+        if is_lock and not is_left_behind(locked) and not _is_let_go(bundle):
             state = "running"
         if not state:
             state = _removed(remote, root)
@@ -71,7 +70,7 @@ def clean(
                 remote.unlock(base, name)
         found.append(Left(remote.name, str(root), name, bundle.name if bundle else "", state))
     if locked := remote.lock_holder(base):
-        state = _freed(remote, base, owner) if _LEFT_BEHIND in locked else locked
+        state = _freed(remote, base, owner) if is_left_behind(locked) else locked
         found.append(Left(remote.name, str(base), "", "", state))
     return tuple(found)
 
@@ -87,13 +86,13 @@ def _needed(remote: Remote, root: PurePosixPath, owner: str, bundle: Path | None
     """Says why a folder stays; nothing if nobody needs it."""
     from evidence.verify import is_sealed
     from orchestrator.remote.base import RemoteError
-    from orchestrator.remote.root import OWNER_MARK
+    from orchestrator.remote.root import MOST_OF_A_MARK, OWNER_MARK, mark_of
 
     try:
-        mark = remote.get(root / OWNER_MARK, most=_MOST_OF_A_MARK)
+        mark = remote.get(root / OWNER_MARK, most=MOST_OF_A_MARK)
     except RemoteError:  # a link, or another user's
         mark = None
-    if mark != f"{owner}\n{root.name}\n".encode():
+    if mark != mark_of(owner, root.name):
         return "not ours"
     if remote.processes_under(root):
         return "running"

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from orchestrator.cli.nodes import look, one_node, seen_entry
-from orchestrator.errors import Label, OrchError, Refusal, RefusedError, Where
+from orchestrator.errors import Label, Refusal, RefusedError, Where
 
 if TYPE_CHECKING:
     from orchestrator.qualify.fitness import Examined
@@ -58,7 +58,9 @@ def meet(node: Node, told: str | None) -> Met:
             one_node(replace(node, host_key=None), lambda _, remote: remote.facts())
         except RemoteError as error:
             if error.label == Label.HOST_KEY_CHANGED:
-                raise OrchError(f"{error}; when adding it anew: --accept-host-key FINGERPRINT") from error
+                hint = "if it is the right machine by now: --accept-host-key FINGERPRINT"
+                where = Where(node.name)
+                raise RefusedError([Refusal(error.label, error.cause, where, "host_key", hint)]) from error
             if error.label != Label.HOST_KEY_UNKNOWN:
                 raise
             trust = "first-use"

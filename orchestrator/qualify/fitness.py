@@ -13,12 +13,12 @@ from typing import Final
 
 from orchestrator.errors import Label
 from orchestrator.remote.base import Clock, NodeFacts, Remote, RemoteError, Room
+from orchestrator.remote.lock import is_left_behind
 
 DEADLINE_S: Final = 30.0
 LEAST_BYTES: Final = 64 << 20
 """Room that programs, outputs and checkpoints of the shipped lanes need many times over."""
 LEAST_INODES: Final = 1000
-LEFT_BEHIND: Final = "left behind"
 """In what a node says of a lock that counts no more."""
 # the nearest folder that is there, whether it may be written, and all mounts
 _PLACE: Final = """\
@@ -135,7 +135,7 @@ def faults(seen: Examined) -> Iterator[Fault]:
         if not answer:
             message = f"the emulator for {target} does not answer (got nothing, expected its version)"
             yield Fault(Label.EMULATOR_MISSING, message, "install Debian's package qemu-user-static there")
-    if seen.lock and LEFT_BEHIND not in seen.lock:
+    if seen.lock and not is_left_behind(seen.lock):
         yield Fault(
             Label.RUN_LOCKED,
             f"another run has this node (got {seen.lock}, expected none)",

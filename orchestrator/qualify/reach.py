@@ -12,12 +12,13 @@ from pathlib import PurePosixPath
 
 from orchestrator.errors import Label, Refusal, RefusedError, Where
 from orchestrator.qualify.crew import Crew
-from orchestrator.qualify.fitness import LEFT_BEHIND, examine, faults
+from orchestrator.qualify.fitness import examine, faults
 from orchestrator.qualify.limits import Limits
 from orchestrator.qualify.view import LOCAL, View
 from orchestrator.remote.base import NodeLostError, Remote, RemoteError, UnreachableError
 from orchestrator.remote.given_up import GivenUp
 from orchestrator.remote.local import Local
+from orchestrator.remote.lock import is_left_behind
 from orchestrator.remote.record import Recorded
 from orchestrator.spec.pods import PodsSpec
 
@@ -107,7 +108,7 @@ def _settle(reached: Reached, name: str, run_id: str, note: Callable[[str], None
         found = [fault for fault in faults(examine(node, str(base), {})) if fault.label != Label.RUN_LOCKED]
         if found:
             return tuple(Refusal(fault.label, fault.message, where, hint=fault.hint) for fault in found)
-        if (holder := node.lock_holder(base)) and LEFT_BEHIND in holder:
+        if is_left_behind(holder := node.lock_holder(base)):
             note(f"{name}: took over the lock of {holder}")
     try:
         if base is not None and (holder := node.lock(base, run_id, owner)):

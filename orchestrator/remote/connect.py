@@ -27,14 +27,15 @@ from orchestrator.remote.keys import Login, login_of
 from orchestrator.remote.proxy import ProxyCommand
 from orchestrator.remote.ssh_config import Settings, settings_for, split_host
 from orchestrator.spec.pods import Node
+from orchestrator.spec.ssh_line import RUNPOD_PROXY
 
 KEEPALIVE_S: Final = 15
 # a stock sshd begins to drop connections that have not logged in at ten
 _AT_ONCE: Final = 8
+_SCAN_S: Final = 20.0
 _FIRST_PAUSE_S: Final = 0.1
 _LONGEST_PAUSE_S: Final = 2.0
 _QUICKACK: Final = getattr(socket, "TCP_QUICKACK", None)  # Linux has it
-_RUNPOD_PROXY: Final = "ssh.runpod.io"
 _LOOK: Final = "look at the provider's page: does it run, and are host and port still these?"
 # a server with too many guests hangs up before it has said what it is; so does one that just ends
 _PASSING: Final = ("protocol banner", "no existing session", "connection dropped", "connection lost")
@@ -96,7 +97,7 @@ def connect(node: Node, settings: Settings, *, deadline_s: float) -> Connected:
         login.close()
 
 
-def scan_host_key(node: Node, *, deadline_s: float = 20.0) -> HostKey:
+def scan_host_key(node: Node) -> HostKey:
     """Gives the key that a host shows, whatever it is; for whoever is about to pin it.
 
     Raises:
@@ -106,7 +107,7 @@ def scan_host_key(node: Node, *, deadline_s: float = 20.0) -> HostKey:
     settings = settings_for(node.host, node.user, node.port)
     _demand_no_proxy(node.name, settings)
     nothing = Expected(node.name, frozenset())
-    attempt = _Attempt(node.name, settings, nothing, time.monotonic() + deadline_s)
+    attempt = _Attempt(node.name, settings, nothing, time.monotonic() + _SCAN_S)
     try:
         attempt.repeated(Login())
     except UnexpectedKeyError as shown:
@@ -115,9 +116,9 @@ def scan_host_key(node: Node, *, deadline_s: float = 20.0) -> HostKey:
 
 
 def _demand_no_proxy(name: str, settings: Settings) -> None:
-    if settings.host.lower() == _RUNPOD_PROXY:
+    if settings.host.lower() == RUNPOD_PROXY:
         raise RemoteError(
-            f"{name}: this is RunPod's proxy, which gives a terminal and nothing else (got {_RUNPOD_PROXY},"
+            f"{name}: this is RunPod's proxy, which gives a terminal and nothing else (got {RUNPOD_PROXY},"
             " expected the pod's public address and TCP port); the pod's page shows them under `SSH over"
             " exposed TCP`, once port 22 is exposed",
             Label.SHELL_UNUSABLE,
@@ -142,11 +143,7 @@ class _Attempt:
                 if not self.expected.may_show_another(error.key):
                     raise self.expected.refusal() from error
             except paramiko.ssh_exception.IncompatiblePeer as error:
-                if self.expected.disabled():
-                    raise self.expected.refusal() from error
-                raise RemoteError(
-                    f"{self.name}: no algorithm that both sides know (got `{error}`, expected a newer server)"
-                ) from error
+                raise _incompatible(self.expected, error) from error
             else:
                 transport: paramiko.Transport = connections[-1].client.get_transport()
                 transport.set_keepalive(KEEPALIVE_S)
@@ -175,17 +172,16 @@ class _Attempt:
             raise UnreachableError(f"{self.name}: too many connections to it are being made from here")
         chain: tuple[fabric.Connection, ...] = ()
         try:
-            with _refusals(self.name, self.settings):
-                for jump in self.settings.jumps:
-                    through = settings_for(*split_host(jump))
-                    checked = expected_of(
-                        f"{self.name} through {through.host}", through, None, on_the_way=True
-                    )
-                    way_in = login_of(self.name, None, through)
+            for jump in self.settings.jumps:
+                through = settings_for(*split_host(jump))
+                checked = expected_of(f"{self.name} through {through.host}", through, None, on_the_way=True)
+                way_in = login_of(self.name, None, through)
+                with _on_the_way(checked, through), _refusals(checked.name, through):
                     chain = (*chain, _connection(through, checked, way_in, chain, left_s))
+                    _open(chain[-1])
+            with _refusals(self.name, self.settings):
                 chain = (*chain, _connection(self.settings, self.expected, login, chain, left_s))
-                for connection in chain:
-                    connection.open()
+                _open(chain[-1])
         except BaseException:
             _close(chain)
             raise
@@ -239,6 +235,16 @@ def _transport(*args: Any, **options: Any) -> paramiko.Transport:
     return made
 
 
+def _open(connection: fabric.Connection) -> None:
+    """Connects and logs in; what a server sends can break the library in ways that are none of its errors."""
+    try:
+        connection.open()
+    except (UnexpectedKeyError, paramiko.SSHException, OSError, EOFError):
+        raise
+    except Exception as error:
+        raise paramiko.SSHException(f"{type(error).__name__} {error}".strip()) from error
+
+
 def _close(connections: tuple[fabric.Connection, ...]) -> None:
     for connection in reversed(connections):
         with suppress(Exception):  # whatever is left of it, it is not ours to use any more
@@ -277,6 +283,28 @@ def _socket(settings: Settings, deadline_s: float) -> socket.socket:
 
 
 @contextmanager
+def _on_the_way(expected: Expected, settings: Settings) -> Iterator[None]:
+    """Says of a host on the way to a node what `_Attempt` says of the node."""
+    try:
+        yield
+    except UnexpectedKeyError as error:
+        expected.seen.append(error.key)
+        raise expected.refusal() from error
+    except paramiko.AuthenticationException as error:
+        raise _auth_refused(expected.name, settings, error) from error
+    except paramiko.ssh_exception.IncompatiblePeer as error:
+        raise _incompatible(expected, error) from error
+
+
+def _incompatible(expected: Expected, error: Exception) -> RemoteError:
+    if "host key" in str(error) and expected.disabled():
+        return expected.refusal()
+    return RemoteError(
+        f"{expected.name}: no algorithm that both sides know (got `{error}`, expected a newer server)"
+    )
+
+
+@contextmanager
 def _refusals(name: str, settings: Settings) -> Iterator[None]:
     """Says in our words what the system and the libraries say; logins and host keys are the caller's."""
     try:
@@ -290,9 +318,10 @@ def _refusals(name: str, settings: Settings) -> Iterator[None]:
         raise
     except (ConnectionResetError, BrokenPipeError, EOFError) as error:
         raise _PassingError(str(error) or type(error).__name__) from error
-    except socket.gaierror as error:
+    except (socket.gaierror, UnicodeError) as error:  # the latter where no name can be so
+        got = getattr(error, "strerror", None) or error
         raise UnreachableError(
-            f"{name}: its name means no address (got `{error.strerror}`, expected that of {settings.host})",
+            f"{name}: its name means no address (got `{got}`, expected that of {settings.host})",
             hint="is it written as the provider shows it?",
         ) from error
     except OSError as error:

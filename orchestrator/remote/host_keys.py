@@ -54,12 +54,14 @@ class Expected:
         fingerprints: those that are right; none if any is to be seen and refused.
         types: groups of types that they are known to be of; empty if that is not known.
         seen: wrong ones so far.
+        way_out: what to do if another one is right by now; empty for a node that is pinned.
     """
 
     name: str
     fingerprints: frozenset[str]
     types: frozenset[str] = frozenset()
     seen: list[HostKey] = field(default_factory=list)
+    way_out: str = ""
 
     def disabled(self) -> tuple[str, ...]:
         """Names of the types that are not to be agreed on: not known, or seen to be wrong."""
@@ -94,9 +96,9 @@ class Expected:
         return RemoteError(
             f"{self.name}: another host key than before: this is another machine, or somebody in between"
             f" (got {got}, expected {', '.join(sorted(self.fingerprints))});"
-            " addresses of ended rentals are given out again: if this machine is the right one,"
-            f" `orch pods pin {self.name}`",
+            " addresses of ended rentals are given out again",
             Label.HOST_KEY_CHANGED,
+            hint=f"if this machine is the right one, {self.way_out or f'`orch pods pin {self.name}`'}",
         )
 
 
@@ -133,7 +135,8 @@ def expected_of(name: str, settings: Settings, pin: str | None, *, on_the_way: b
             Label.HOST_KEY_UNKNOWN,
         )
     types = frozenset(_group(key.get_name()) for key in keys)
-    return Expected(name, frozenset(key.fingerprint for key in keys), types)
+    way_out = f"take its old key out of known_hosts: `ssh-keygen -R '{known_as}'`" if on_the_way else ""
+    return Expected(name, frozenset(key.fingerprint for key in keys), types, way_out=way_out)
 
 
 def _known(known_as: str, files: tuple[Path, ...]) -> Iterator[paramiko.PKey]:

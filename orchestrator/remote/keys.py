@@ -64,10 +64,10 @@ def login_of(name: str, key: str | None, settings: Settings) -> Login:
     if key is None:
         usable = tuple(path for path in settings.identities if _is_usable(path))
         return Login(files=usable, agent=not settings.identities_only)
-    path = Path(key).expanduser()
     try:
+        path = Path(key).expanduser()
         loaded = paramiko.PKey.from_path(path)
-    except FileNotFoundError as error:
+    except (FileNotFoundError, RuntimeError) as error:  # the latter: `~` of somebody who is not here
         raise _refusal(name, "no such file", "the private key that the pods file names") from error
     except OSError as error:
         raise _refusal(name, str(error.strerror), "a private key that can be read") from error

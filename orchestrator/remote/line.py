@@ -132,7 +132,7 @@ class Line:
             if error.code == _PROHIBITED:
                 raise refusal(self.node, "no connection") from error
             raise HungUpError(f"{self.node}: nobody listens on its port {port}") from error
-        except (SSHException, OSError, EOFError) as error:
+        except Exception as error:  # what a server sends can break the library in its own ways
             if self._transport.is_active() and "Timeout" not in str(error):
                 # another thread's refusal took the reason away
                 raise HungUpError(f"{self.node}: no connection to its port {port}") from error
@@ -162,7 +162,7 @@ class Line:
         late.start()
         try:
             return int(self._transport.request_port_forward(HOME, 0, take))
-        except (SSHException, OSError, EOFError) as error:
+        except Exception as error:
             if not self._transport.is_active():
                 raise UnreachableError(f"{self.node}: {self.fault or 'no answer'}") from error
             raise refusal(self.node, "no port") from error

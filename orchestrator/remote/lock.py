@@ -15,6 +15,8 @@ from orchestrator.errors import Label
 from orchestrator.remote.base import RemoteError
 
 LOCK_NAME = ".orch-lock"
+LEFT_BEHIND = "left behind"
+"""How what is said of a lock begins that counts no more."""
 LOCK_GRACE_S = 300
 """A holder whose process on the node is gone may come back for so long: its connection may just be cut."""
 LOCK_LONGEST_S = 3600
@@ -90,7 +92,7 @@ class LockFile(Protocol):
 
 def take(file: LockFile, base: PurePosixPath, run_id: str, owner: str) -> str:
     """Takes the lock, as `Remote.lock` says."""
-    owner = "".join(letter if letter.isprintable() else "?" for letter in owner)
+    owner = _plain(owner)
     for attempt in range(_LOOKS):
         look = file.look()
         ours = Holder(run_id, owner, look.pid, look.start_ticks, look.boot_id, look.uptime_s).text()
@@ -120,7 +122,7 @@ def described(file: LockFile) -> str:
     if look.text is None:
         return ""
     holder = parse(look.text)
-    return "a lock that is not whole, left behind" if holder is None else _described(holder, look)
+    return f"{LEFT_BEHIND}: a lock that is not whole" if holder is None else _described(holder, look)
 
 
 def beat(file: LockFile, base: PurePosixPath, run_id: str) -> None:
@@ -184,5 +186,20 @@ def _described(holder: Holder, look: LockLook) -> str:
         age = "of an earlier boot"
     else:
         age = f"last heard {max(0.0, look.uptime_s - holder.beat_s):.0f} s ago"
-    of = f" of {holder.owner}" if holder.owner else ""
-    return f"run {holder.run_id}{of}, {age}" + (f"; left behind: {why}" if why else "")
+    of = f" of {_plain(holder.owner)}" if holder.owner else ""
+    state = f"{LEFT_BEHIND} ({why}): " if why else ""
+    return f"{state}run {_plain(holder.run_id)}{of}, {age}"
+
+
+def _plain(text: str) -> str:
+    return "".join(letter if letter.isprintable() else "?" for letter in text)
+
+
+def is_left_behind(described: str) -> bool:
+    """Says whether a lock, as `Remote.lock_holder` says it, counts no more."""
+    return described.startswith(LEFT_BEHIND)
+
+
+def is_held_for(described: str, run_id: str) -> bool:
+    """Says whether a lock, as `Remote.lock_holder` says it, is this run's."""
+    return described.partition("run ")[2].startswith((f"{run_id} ", f"{run_id},"))

@@ -5,6 +5,7 @@ Knows how it is started, filled in and ended. What it carries is for others.
 
 from __future__ import annotations
 
+import re
 import shlex
 import socket
 import subprocess
@@ -21,13 +22,12 @@ class ProxyCommand(socket.socket):
     def __init__(self, settings: Settings) -> None:
         ours, theirs = socket.socketpair()
         super().__init__(fileno=ours.detach())
-        tokens = {"%h": settings.host, "%p": str(settings.port), "%r": settings.user, "%n": settings.host}
-        command = settings.proxy_command
-        for token, value in tokens.items():
-            command = command.replace(token, shlex.quote(value))
+        tokens = {"h": settings.host, "p": str(settings.port), "r": settings.user, "n": settings.host}
+        filled = {token: shlex.quote(value) for token, value in tokens.items()} | {"%": "%"}
+        command = re.sub("%([hprn%])", lambda match: filled[match[1]], settings.proxy_command)
         with theirs:
             self._process = subprocess.Popen(
-                ["sh", "-c", f"exec {command.replace('%%', '%')}"],
+                ["sh", "-c", f"exec {command}"],
                 stdin=theirs.fileno(),
                 stdout=theirs.fileno(),
                 stderr=subprocess.DEVNULL,

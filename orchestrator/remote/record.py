@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any, TypeVar
 
-from orchestrator.remote.around import Around, bare
+from orchestrator.remote.around import Around
 from orchestrator.remote.base import MOST_BYTES, Completed, Job, Remote, RemoteError, Tunnel
 from orchestrator.remote.retry import Journal
 
@@ -135,7 +135,7 @@ class Recorded(Around):
         return self._act(
             "tunnel",
             {"to": to.name, "to_port": port},
-            lambda: self.inner.tunnel(bare(to), port),
+            lambda: self.inner.tunnel(to, port),
             lambda tunnel: {"port": tunnel.port},
         )
 

@@ -105,6 +105,11 @@ def own_root() -> Path:
     return Path(tempfile.gettempdir()) / f"orch-{os.getuid()}"
 
 
+def mark_of(owner: str, run_id: str) -> bytes:
+    """Gives what the mark of a run's root holds."""
+    return f"{owner}\n{run_id}\n".encode()
+
+
 def make(folders: Folders, root: PurePosixPath, owner: str) -> str | None:
     """Makes a root and the folder that it is in, mode 0700, or finds them so; marks it if nothing is in it.
 
@@ -116,7 +121,7 @@ def make(folders: Folders, root: PurePosixPath, owner: str) -> str | None:
     """
     if fault := make_base(folders, root.parent) or _make_own(folders, root):
         return fault
-    mark = f"{owner}\n{root.name}\n".encode()
+    mark = mark_of(owner, root.name)
     if folders.names(root) <= {part_name(OWNER_MARK)}:
         folders.write(root / OWNER_MARK, mark)
         return None

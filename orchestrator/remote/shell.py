@@ -157,8 +157,7 @@ class Shell:
         self._most = MOST_SAID
         self._channel = self._opened(deadline_s)
         self._window, self._ahead = self._channel.out_window_size, _AHEAD_BYTES
-        self._poll = select.poll()
-        self._poll.register(self._channel.fileno(), select.POLLIN)
+        self._poll = self._watched()
         self.hello = self._begin(deadline_s)
 
     def _opened(self, deadline_s: float) -> paramiko.Channel:
@@ -166,11 +165,23 @@ class Shell:
             channel = self._transport.open_session(timeout=deadline_s)
             channel.settimeout(deadline_s)
             channel.exec_command(COMMAND)
-        except (paramiko.SSHException, OSError, EOFError) as error:
+        except Exception as error:  # what a server sends can break the library in its own ways
             if not self._transport.is_active():
                 raise self._gone(error) from error
             raise self._unusable(f"the server opens no session ({error or type(error).__name__})") from error
         return channel
+
+    def _watched(self) -> select.poll:
+        poll = select.poll()
+        try:
+            poll.register(self._channel.fileno(), select.POLLIN)
+        except OSError as error:  # it takes two more open files
+            self.close()
+            raise RemoteError(
+                f"{self._name}: this machine can watch no more nodes (got `{error.strerror}`, expected room"
+                " for two more open files); `ulimit -n` raises the limit"
+            ) from error
+        return poll
 
     def _begin(self, deadline_s: float) -> Hello:
         hello = b"printf '\\n%s %s <\\n' \"$orch_nonce\" 0; orch_hello\n"

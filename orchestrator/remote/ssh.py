@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import PurePosixPath
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from orchestrator.errors import Label
 from orchestrator.remote import lock, notes, proc
@@ -59,7 +59,6 @@ _NOT_PLAIN: Final = 6
 _BULK_S: Final = 600.0
 _END_S: Final = 2.0
 _LOOK_S: Final = 0.001
-_CLOSE_S: Final = 1.0
 _WRITE: Final = frozenset(
     (
         "orch_put",
@@ -73,8 +72,6 @@ _WRITE: Final = frozenset(
 )
 _KEPT_BYTES: Final = 256 << 10
 _SHOWN: Final = 80
-
-T = TypeVar("T")
 
 
 class Ssh:
@@ -133,7 +130,10 @@ class Ssh:
         what = "look at the node"
         with self._reading(what):
             return facts_of(
-                lambda function, *words: decoded(self._ask(what, function, *words)),
+                # for people and for JSON, which hold no bytes that are no letters
+                lambda function, *words: self._ask(what, function, *words).stdout.decode(
+                    "utf-8", "backslashreplace"
+                ),
                 self._way.hello().boot_id,
             )
 
@@ -150,7 +150,9 @@ class Ssh:
 
     def room(self, path: PurePosixPath) -> Room:
         """From `df`."""
-        return room_of(decoded(self._ask(f"look at the file system of {path}", "orch_df", str(path))))
+        what = f"look at the file system of {path}"
+        with self._reading(what):
+            return room_of(decoded(self._ask(what, "orch_df", str(path))))
 
     def clock(self) -> Clock:
         """From `date`, between two looks at our own."""

@@ -10,10 +10,14 @@ import os
 import shutil
 import subprocess
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import paramiko
+
+from orchestrator.errors import Label
+from orchestrator.remote.base import RemoteError
 
 SSH_PORT = 22
 _LAST_PORT = 65535
@@ -63,7 +67,7 @@ def settings_for(host: str, user: str | None, port: int | None) -> Settings:
     return Settings(
         host=said.get("hostname", (host,))[0],
         port=port or int(said.get("port", (str(SSH_PORT),))[0]),
-        user=user or said.get("user", (getpass.getuser(),))[0],
+        user=user or said.get("user", ("",))[0] or _user(host),
         known_as="" if known_as == "none" else known_as,
         identities=_files(said.get("identityfile", _IDENTITIES)),
         identities_only=said.get("identitiesonly", ("no",))[0] == "yes",
@@ -142,9 +146,24 @@ def _read(host: str) -> tuple[Mapping[str, tuple[str, ...]], tuple[str, ...]]:
     return said, ignored
 
 
+def _user(host: str) -> str:
+    """Who we are here; a container's user need have no name."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError) as error:
+        raise RemoteError(
+            f"{host}: nothing says who to log in as (got no user, expected USER@{host})", Label.AUTH_REFUSED
+        ) from error
+
+
 def _files(names: tuple[str, ...]) -> tuple[Path, ...]:
-    paths = (Path(os.path.expandvars(name)).expanduser() for name in names)
-    return tuple(path for path in paths if path.is_file())
+    """Those that are there, as far as we may look."""
+    found = []
+    for name in names:
+        with suppress(OSError, RuntimeError):
+            path = Path(os.path.expandvars(name)).expanduser()
+            found += [path] if path.is_file() else []
+    return tuple(found)
 
 
 def _jumps(value: str) -> tuple[str, ...]:

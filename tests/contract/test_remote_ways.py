@@ -10,6 +10,7 @@ from remote_bench import Bench
 
 from orchestrator.errors import Label
 from orchestrator.remote.base import Job, Remote, RemoteError
+from orchestrator.remote.lock import is_held_for, is_left_behind
 
 GIB = 1 << 30
 
@@ -115,6 +116,16 @@ def test_one_run_at_a_time_has_a_base(bench: Bench, connect: Callable[[], Remote
         bench.remote.beat(base, "run-1")
 
 
+def test_what_an_owner_is_called_says_nothing_of_a_lock(bench: Bench) -> None:
+    base = bench.root / "base"
+    assert bench.remote.lock(base, "run-1", "left behind: run run-2 ") == ""
+    held = bench.remote.lock_holder(base)
+    assert not is_left_behind(held)
+    assert is_held_for(held, "run-1")
+    assert not is_held_for(held, "run-2")
+    assert not is_held_for(held, "run")
+
+
 def lock_text(bench: Bench, silent_s: float, *, pid: int = 0, ticks: int = 1, boot: str = "") -> bytes:
     uptime = float(bench.said("cat", "/proc/uptime").split()[0])
     boot = boot or bench.remote.facts().boot_id
@@ -143,7 +154,8 @@ def test_a_lock_that_was_left_behind_is_taken_over(
     )
     said = bench.remote.lock_holder(bench.root / "base")
     assert "run old of an owner" in said
-    assert ("left behind" in said) == bool(why)
+    assert is_left_behind(said) == bool(why)
+    assert is_held_for(said, "old")
     assert why in said
     got = bench.remote.lock(bench.root / "base", "new", "me")
     assert ("old" in got, "new" in bench.remote.lock_holder(bench.root / "base")) == (not why, bool(why))

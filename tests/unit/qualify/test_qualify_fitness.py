@@ -54,7 +54,7 @@ def test_everything_wrong_is_said_at_once(tmp_path):
 
 def test_a_lock_that_counts_no_more_is_no_fault(tmp_path):
     seen = replace(
-        look(tmp_path), lock="run 1 of ada, of an earlier boot; left behind: the node was booted anew since"
+        look(tmp_path), lock="left behind (the node was booted anew since): run 1 of ada, of an earlier boot"
     )
     assert labels(seen) == []
 

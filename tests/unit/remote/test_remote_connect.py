@@ -225,6 +225,74 @@ def test_a_jump_host_is_gone_through(server: Server, home: Path) -> None:
     assert "Accepted publickey" in jump.log()
 
 
+def test_what_is_wrong_with_a_jump_host_is_said_of_it(server: Server, home: Path, tmp_path: Path) -> None:
+    node, jump = server(), server()
+    other = make_key(tmp_path / "other")
+    known = home / ".ssh" / "known_hosts"
+    config = home / ".ssh" / "config"
+    inner = f"Host inner\n HostName {node.host}\n ProxyJump {jump.user}@{jump.host}:{jump.port}\n"
+    config.write_text(f"UserKnownHostsFile {known}\n{inner}Host {jump.host}\n IdentityFile {other}\n")
+    inside = declared(node, host=f"{node.user}@inner")
+    known.write_text(host_line(jump, other))
+    for error in (refused(inside), raised(lambda: scan_host_key(inside))):
+        assert error.label == Label.HOST_KEY_CHANGED
+        assert f"a through {jump.host}: " in str(error)
+        assert jump.host_key in str(error)
+        assert "ssh-keygen -R" in str(error)
+    known.write_text(host_line(jump))
+    error = refused(inside)
+    assert error.label == Label.AUTH_REFUSED
+    assert f"a through {jump.host}: " in str(error)
+    assert "Accepted publickey" not in jump.log() + node.log()
+
+
+def raised(action: Callable[[], object]) -> RemoteError:
+    with pytest.raises(RemoteError) as found:
+        action()
+    return found.value
+
+
+@pytest.mark.usefixtures("home")
+@pytest.mark.parametrize("host", ["a..b", "a" * 64])
+def test_a_name_that_no_host_can_have(server: Server, host: str) -> None:
+    assert isinstance(refused(declared(server(), host=host)), UnreachableError)
+
+
+@pytest.mark.parametrize("key", ["~nobody-of-this-name/key", "missing"])
+def test_a_key_that_is_nowhere(server: Server, key: str) -> None:
+    assert refused(declared(server(), key=key)).label == Label.AUTH_REFUSED
+
+
+def test_identities_that_cannot_be_looked_at_are_left_out(server: Server, home: Path) -> None:
+    node = server()
+    with (home / ".ssh" / "config").open("a") as config:
+        config.write(f"Host pod\n HostName {node.host}\n IdentityFile ~nobody-of-this-name/key\n")
+        config.write(f" IdentityFile {node.key}\n")
+    assert said(declared(node, host=f"{node.user}@pod", key=None)) == "in"
+
+
+def test_a_server_whose_first_words_are_no_text(server: Server) -> None:
+    """What the library takes for text breaks it in a way that is none of its errors."""
+    names = (b"\0\0\0\1\xff" * 10) + bytes(5)
+    padding = bytes(11)
+    packet = bytes([len(padding), 20]) + bytes(16) + names + padding
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def serve() -> None:
+            channel, _ = listener.accept()
+            with channel:
+                channel.sendall(b"SSH-2.0-odd\r\n" + len(packet).to_bytes(4, "big") + packet)
+                while channel.recv(4096):
+                    pass
+
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        error = refused(declared(server(), port=listener.getsockname()[1]), connect_s=3)
+        thread.join()
+    assert isinstance(error, UnreachableError)
+    assert "UnicodeDecodeError" in str(error)
+
+
 def test_a_proxy_command_is_run(server: Server, home: Path) -> None:
     node = server()
     with (home / ".ssh" / "config").open("a") as config:
