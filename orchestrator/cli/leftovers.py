@@ -58,7 +58,7 @@ def clean(
 
     locked = remote.lock_holder(base)
     found = []
-    for name in filter(_is_run_id, remote.list(base)):
+    for name in filter(is_run_id, remote.list(base)):
         root, bundle = base / name, runs.get(name)
         is_lock = is_held_for(locked, name)
         state = _needed(remote, root, owner, bundle, also_open=also_open)
@@ -122,7 +122,8 @@ def _freed(remote: Remote, base: PurePosixPath, owner: str) -> str:
     return "freed"
 
 
-def _is_run_id(name: str) -> bool:
+def is_run_id(name: str) -> bool:
+    """Say whether a name is a run's, in the one form in which they are written."""
     try:
         return str(UUID(name)) == name
     except ValueError:

@@ -39,11 +39,11 @@ class Met:
         return {"host_key": self.fingerprint, "trust": self.trust, "seen": seen_entry(self.seen.facts)}
 
 
-def meet(node: Node, told: str | None) -> Met:
+def meet(node: Node, told: str | None, *, anew: bool = False) -> Met:
     """Connect to a node whose host key is not pinned yet.
 
     The key has to be the one that was told; else the one that known_hosts has; else, where nothing knows the
-    host, it is accepted as it is.
+    host, it is accepted as it is. Of a node that is met anew, it is accepted as it is unless one was told.
 
     Raises:
         RefusedError, RemoteError: another key, or a node that cannot be used; nothing was accepted.
@@ -51,8 +51,8 @@ def meet(node: Node, told: str | None) -> Met:
     from orchestrator.remote.base import RemoteError
     from orchestrator.remote.connect import scan_host_key
 
-    trust = "told"
-    if told is None:
+    trust = "first-use" if told is None else "told"
+    if told is None and not anew:
         trust = "known-hosts"
         try:
             one_node(replace(node, host_key=None), lambda _, remote: remote.facts())

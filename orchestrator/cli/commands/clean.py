@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
-from uuid import UUID
 
 from orchestrator.cli.arguments import add_json
 from orchestrator.cli.nodes import each_node, read_rental, said_of, worst_exit
@@ -139,10 +138,7 @@ def _is_ours(folder: Path) -> bool:
 
     A bundle may be anybody's, and name any folder: nothing that it says is enough to remove one.
     """
+    from orchestrator.cli.leftovers import is_run_id
     from orchestrator.remote.root import own_root, run_of
 
-    try:
-        is_run = str(UUID(folder.name)) == folder.name
-    except ValueError:
-        return False
-    return is_run and folder.parent == own_root() and run_of(folder) == folder.name
+    return is_run_id(folder.name) and folder.parent == own_root() and run_of(folder) == folder.name

@@ -235,15 +235,13 @@ def _shown_json(node: Node, answer: Examined | OrchError, found: tuple[str, ...]
 
 def _pin(args: argparse.Namespace) -> int:
     """Take the node as it is now; its host key has to be the one that was told, if one was."""
-    from orchestrator.remote.connect import scan_host_key
     from orchestrator.spec.pods_file import change_node
 
     spec = read_rental(args.pods)
     node = _named(spec, args.name)
-    met = meet(node, args.accept_host_key or scan_host_key(node).fingerprint)
-    if args.accept_host_key is None:
-        is_known = met.fingerprint == node.host_key and node.trust is not None
-        met = replace(met, trust=str(node.trust) if is_known else "first-use")
+    met = meet(node, args.accept_host_key, anew=True)
+    if args.accept_host_key is None and met.fingerprint == node.host_key and node.trust is not None:
+        met = replace(met, trust=node.trust)
     found = list(changes(node, met.seen.facts))
     if node.host_key != met.fingerprint:
         found.insert(0, f"host_key was {node.host_key or 'not pinned'} and is {met.fingerprint}")
