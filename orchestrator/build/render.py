@@ -57,7 +57,7 @@ def _values(plan: Plan, role: Role) -> dict[str, object]:
         "loss": system.results.index("loss"),
         "fields": tuple({"name": f.name, "first": at, "size": f.size} for f, at in _placed(fields)),
         "header_order": _header_order(fields),
-        "own_regions": tuple(plan.publication(field, role) for field in fields),
+        "own_regions": tuple(plan.published(field, role) for field in fields),
         "region_bounds": tuple(_bounds(plan, field) for field in fields),
         "initial": _initial(fields),
         "results": tuple(sorted((name, mean_words + at) for at, name in enumerate(system.results))),
@@ -108,7 +108,8 @@ def _header_order(fields: tuple[Field, ...]) -> tuple[int, ...]:
 
 def _bounds(plan: Plan, field: Field) -> tuple[int, ...]:
     """Where each role's part of a field begins, and the field's end: the parts lie in role order."""
-    return (*(plan.publication(field, role).start for role in plan.roles), field.size)
+    parts = tuple(plan.published(field, role) for role in plan.roles)
+    return (*accumulate((part.count for part in parts), initial=0),)
 
 
 def _initial(fields: tuple[Field, ...]) -> tuple[tuple[int, str], ...]:

@@ -15,11 +15,13 @@ from itertools import accumulate
 
 from orchestrator.errors import Label, Refusal, RefusedError
 from orchestrator.plan.command import CommandPlan, command_plan
-from orchestrator.plan.model import Field, Ownership, Plan, Role, System
+from orchestrator.plan.model import Field, Plan, Role, System
+from orchestrator.plan.ownership import Ownership
 from orchestrator.plan.programs import Programs, type_programs
+from orchestrator.plan.topology import Topology, star
 from orchestrator.spec.data import Samples, read_samples
 from orchestrator.spec.program import CommandRunSpec
-from orchestrator.spec.run import RunSpec
+from orchestrator.spec.run import Hierarchy, RunSpec
 from orchestrator.spec.system import FieldSpec, SystemSpec, header
 
 NATIVE_TARGETS = ("x86_64-linux", "aarch64-linux")
@@ -83,7 +85,7 @@ def derive(run: RunSpec) -> Planned:
         Plan(
             system=_system(run.system, programs, samples),
             roles=_roles(run),
-            topology=str(run.topology),
+            topology=_topology(run),
             ownership=Ownership(
                 run.ownership.parameters, run.ownership.optimizer_state, run.ownership.gradients
             ),
@@ -149,6 +151,12 @@ def _system(spec: SystemSpec, programs: Programs, samples: Samples) -> System:
         samples_sha256=hashlib.sha256(encode(samples.words)).hexdigest(),
         numerics=spec.numerics,
     )
+
+
+def _topology(run: RunSpec) -> Topology:
+    if isinstance(run.topology, Hierarchy):
+        return Topology("hierarchy", len(run.roles), run.topology.fan_out)
+    return star(len(run.roles)) if len(run.roles) > 1 else Topology(run.topology, 1, 1)
 
 
 def _fields(specs: Iterable[FieldSpec]) -> tuple[Field, ...]:

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from evidence.digest import sha256_json
+from orchestrator.plan.ownership import Ownership, Part, part
+from orchestrator.plan.topology import Topology
 from orchestrator.plan.tree import Assignment, as_json
 
 SCHEMA = "orch-plan/v1"
@@ -24,11 +26,13 @@ class Field:
         name: as declared.
         size: words.
         initial: `size` words; empty for fields that hold no state (samples, contributions).
+        shared: declared to be every role's own to compute: its update reads no mean and no owned word.
     """
 
     name: str
     size: int
     initial: tuple[float, ...] = ()
+    shared: bool = False
 
 
 @dataclass(frozen=True)
@@ -128,21 +132,12 @@ class Role:
 
 
 @dataclass(frozen=True)
-class Ownership:
-    """How each part of the state is held: `replicated` or `partitioned`."""
-
-    parameters: str
-    optimizer_state: str
-    gradients: str
-
-
-@dataclass(frozen=True)
 class Plan:
     """What every role computes, holds and says. Its digest is in every frame."""
 
     system: System
     roles: tuple[Role, ...]
-    topology: str
+    topology: Topology
     ownership: Ownership
 
     @cached_property
@@ -155,23 +150,33 @@ class Plan:
         """The `system` identity."""
         return self.system.digest
 
-    @property
-    def combine_order(self) -> tuple[str, ...]:
-        """Left-deep: ((first + second) + third) + ..., for every word alike."""
-        return tuple(role.name for role in self.roles)
+    def is_partitioned(self, field: Field) -> bool:
+        """Whether a role holds its own coordinates of a state field alone."""
+        parameters = any(each.name == field.name for each in self.system.parameters)
+        how = self.ownership.parameters if parameters else self.ownership.optimizer_state
+        return how == "partitioned" and not field.shared
 
-    @property
-    def parents(self) -> tuple[int | None, ...]:
-        """For each role, the index of the role that it dials; None for the root, which listens."""
-        return (None,) + (0,) * (len(self.roles) - 1)
+    def owned(self, field: Field, role: Role) -> Part:
+        """Coordinates of a state field that belong to a role; of a shared field the root owns all."""
+        if field.shared:
+            return part(0, 1, field.size if role.index == 0 else 0)
+        return self.ownership.owned(field.size, role.index, len(self.roles))
 
-    def publication(self, field: Field, role: Role) -> range:
-        """Coordinates of a replicated field that this role writes into a checkpoint.
+    def held(self, field: Field, role: Role) -> Part:
+        """Coordinates of a state field that a role holds from update to update."""
+        return self.owned(field, role) if self.is_partitioned(field) else part(0, 1, field.size)
 
-        Contiguous, disjoint, together the whole field: [ceil(k r / n), ceil(k (r + 1) / n)).
+    def published(self, field: Field, role: Role) -> Part:
+        """Coordinates of a state field that a role writes into a checkpoint.
+
+        Of a partitioned field its own. Of another, which it holds whole, a contiguous share: disjoint,
+        together the whole field, [ceil(k r / n), ceil(k (r + 1) / n)).
         """
+        if self.is_partitioned(field):
+            return self.owned(field, role)
         count = len(self.roles)
-        return range(-(-field.size * role.index // count), -(-field.size * (role.index + 1) // count))
+        first, last = (-(-field.size * index // count) for index in (role.index, role.index + 1))
+        return part(first, 1, last - first)
 
     def as_json(self) -> dict[str, object]:
         """Everything that the identity covers."""
@@ -179,13 +184,9 @@ class Plan:
             "schema": SCHEMA,
             "system": self.system.as_json(),
             "roles": [[role.name, role.first_sample, role.samples] for role in self.roles],
-            "topology": self.topology,
-            "ownership": {
-                "parameters": self.ownership.parameters,
-                "optimizer_state": self.ownership.optimizer_state,
-                "gradients": self.ownership.gradients,
-            },
-            "combine": {"kind": "left-deep", "order": list(self.combine_order)},
+            "topology": self.topology.as_json(),
+            "ownership": self.ownership.as_json(),
+            "combine": self.topology.combine_json(),
         }
 
     def file_json(self) -> dict[str, object]:
@@ -194,4 +195,5 @@ class Plan:
 
 
 def _field_json(field: Field) -> list[object]:
-    return [field.name, field.size, [word.hex() for word in field.initial]]
+    words = [word.hex() for word in field.initial]
+    return [field.name, field.size, words, "shared"] if field.shared else [field.name, field.size, words]

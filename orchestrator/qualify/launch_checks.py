@@ -133,9 +133,8 @@ def left_only(launched: Launched, versions: tuple[int, ...], *, updates: int) ->
     view, problems = launched.view, []
     for role in view.planned.plan.roles:
         record = launched.roles[role.name]
-        owns = any(
-            view.planned.plan.publication(field, role) for field in view.planned.plan.system.state_fields
-        )
+        plan = view.planned.plan
+        owns = any(plan.published(field, role).count for field in plan.system.state_fields)
         expected = [f"{version}.{role.name}.safetensors" for version in versions if owns]
         expected += [manifest_name(version) for version in versions if role.index == 0]
         if sorted(expected) != list(record.checkpoint):

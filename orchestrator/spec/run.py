@@ -144,9 +144,9 @@ class Hierarchy:
 class Ownership:
     """Who holds parameters, optimizer state and gradients: `replicated` or `partitioned`."""
 
-    parameters: str
-    optimizer_state: str
-    gradients: str
+    parameters: Holding
+    optimizer_state: Holding
+    gradients: Holding
 
 
 @dataclass(frozen=True)

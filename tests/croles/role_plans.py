@@ -6,7 +6,9 @@ import array
 import hashlib
 from dataclasses import dataclass, replace
 
-from orchestrator.plan.model import Field, Ownership, Plan, Role, System
+from orchestrator.plan import topology
+from orchestrator.plan.model import Field, Plan, Role, System
+from orchestrator.plan.ownership import Ownership
 from orchestrator.plan.tree import Assignment, Binary, Dot, Number, Word
 
 REPLICATED = Ownership("replicated", "replicated", "replicated")
@@ -42,8 +44,7 @@ def case(system: System, words: tuple[float, ...], who: tuple[Role, ...]) -> Cas
         rows=len(words) // system.sample_words,
         samples_sha256=hashlib.sha256(words_bytes(words)).hexdigest(),
     )
-    topology = "pair" if len(who) == 2 else "star"
-    return Case(Plan(system, who, topology, REPLICATED), words)
+    return Case(Plan(system, who, topology.star(len(who)), REPLICATED), words)
 
 
 def _set(target: str, value: object, *, size: int = 1, local: bool = False) -> Assignment:

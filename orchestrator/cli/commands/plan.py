@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from orchestrator.admit.memory import Demand
     from orchestrator.build.compile import Program
     from orchestrator.plan.derive import Planned
-    from orchestrator.plan.model import Field, Ownership, Plan, Role
+    from orchestrator.plan.model import Field, Plan, Role
+    from orchestrator.plan.ownership import Ownership, Part
     from orchestrator.qualify.preview import StepPreview
     from orchestrator.spec.content import Content
     from orchestrator.spec.lane import LaneSpec
@@ -120,9 +121,9 @@ def _as_json(preview: _Preview) -> dict[str, Any]:
         "plan": plan.digest,
         "system": plan.system.digest,
         "name": plan.system.name,
-        "topology": plan.topology,
+        "topology": plan.topology.as_json(),
         "ownership": plan.as_json()["ownership"],
-        "combine": {"kind": "left-deep", "order": list(plan.combine_order)},
+        "combine": plan.topology.combine_json(),
         "roles": [
             _role_json(preview.planned, role, demand)
             for role, demand in zip(plan.roles, preview.demands, strict=True)
@@ -143,14 +144,14 @@ def _as_json(preview: _Preview) -> dict[str, Any]:
 
 def _role_json(planned: Planned, role: Role, demand: Demand) -> dict[str, Any]:
     plan = planned.plan
-    parent = plan.parents[role.index]
+    parent = plan.topology.parent(role.index)
     return {
         "name": role.name,
         "target": planned.targets[role.name],
         "first_sample": role.first_sample,
         "samples": role.samples,
         "dials": None if parent is None else plan.roles[parent].name,
-        "publishes": {field.name: [span.start, span.stop] for field, span in _regions(plan, role)},
+        "publishes": {field.name: vars(part) for field, part in _regions(plan, role)},
         "memory": {"bytes": demand.total, "lines": [vars(line) for line in demand.lines]},
     }
 
@@ -165,7 +166,7 @@ def _print(preview: _Preview, laid_out: Sequence[Demand]) -> None:
     say(f"system    {system.name}: {words}")
     say(f"          {system.digest}")
     say(f"plan      {plan.digest}")
-    say(f"combine   {_order(plan.combine_order)}")
+    say(f"combine   {_order(tuple(role.name for role in plan.roles))}")
     say(f"owners    {_owners(plan.ownership)}")
     say("\n" + _roles_table(preview.planned))
     say("\n" + _memory_table(preview.demands))
@@ -205,7 +206,8 @@ def _roles_table(planned: Planned) -> str:
     plan = planned.plan
     alone = len(plan.roles) == 1
     rows = []
-    for role, parent in zip(plan.roles, plan.parents, strict=True):
+    for role in plan.roles:
+        parent = plan.topology.parent(role.index)
         listens = "" if alone else "listens"
         rows.append(
             (
@@ -213,15 +215,21 @@ def _roles_table(planned: Planned) -> str:
                 planned.targets[role.name],
                 f"{role.first_sample}..{role.first_sample + role.samples - 1}" if role.samples else "none",
                 listens if parent is None else plan.roles[parent].name,
-                ", ".join(f"{field.name}[{span.start}:{span.stop}]" for field, span in _regions(plan, role)),
+                ", ".join(f"{field.name}[{_slice(part)}]" for field, part in _regions(plan, role)),
             )
         )
     return table(("role", "target", "samples", "dials", "publishes"), rows)
 
 
-def _regions(plan: Plan, role: Role) -> list[tuple[Field, range]]:
-    spans = [(field, plan.publication(field, role)) for field in plan.system.state_fields]
-    return [(field, span) for field, span in spans if span]
+def _regions(plan: Plan, role: Role) -> list[tuple[Field, Part]]:
+    parts = [(field, plan.published(field, role)) for field in plan.system.state_fields]
+    return [(field, part) for field, part in parts if part.count]
+
+
+def _slice(part: Part) -> str:
+    """Give coordinates as Python slices them."""
+    end = part.coordinates[-1] + 1
+    return f"{part.first}:{end}" if part.stride == 1 else f"{part.first}:{end}:{part.stride}"
 
 
 def _order(names: tuple[str, ...]) -> str:

@@ -50,7 +50,7 @@ def test_plan_of_a_run_spec_builds_nothing(samples, capsys, tmp_path):
     planned = json.loads(capsys.readouterr().out)
     assert planned["programs"] == []
     assert not (tmp_path / "cache" / "orch" / "programs").exists()
-    assert planned["combine"] == {"kind": "left-deep", "order": ["coordinator", "worker"]}
+    assert planned["combine"] == {"kind": "left-deep"}
     for role in planned["roles"]:
         assert role["memory"]["bytes"] == sum(line["bytes"] for line in role["memory"]["lines"])
 

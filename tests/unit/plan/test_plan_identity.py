@@ -24,9 +24,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.errors import Label, RefusedError
+from orchestrator.plan import topology
 from orchestrator.plan.check import validate
 from orchestrator.plan.derive import Planned, derive, encode, other_plan
-from orchestrator.plan.model import Field, Ownership, Plan, Role, System
+from orchestrator.plan.model import Field, Plan, Role, System
+from orchestrator.plan.ownership import Ownership
+from orchestrator.plan.topology import Topology
 from orchestrator.spec.read import read_run
 
 ROLES = {"root": 2, "idle": 0, "worker": 3}
@@ -112,7 +115,7 @@ def test_samples_are_part_of_the_system(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        lambda plan: replace(plan, topology="pair"),
+        lambda plan: replace(plan, topology=Topology("hierarchy", len(plan.roles), 2)),
         lambda plan: replace(plan, ownership=Ownership("replicated", "partitioned", "replicated")),
         lambda plan: replace(plan, roles=tuple(reversed(plan.roles))),
         lambda plan: replace(plan, roles=plan.roles[:-1]),
@@ -150,7 +153,7 @@ def system_of(rate: float) -> System:
 
 @given(st.floats(allow_nan=False, allow_infinity=False) | st.sampled_from([0.0, -0.0, 5e-324, -5e-324, 1.0]))
 def test_another_plan_is_another_one_whatever_the_rate(rate: float) -> None:
-    plan = Plan(system_of(rate), (Role("r", 0, 0, 1),), "star", Ownership(*["replicated"] * 3))
+    plan = Plan(system_of(rate), (Role("r", 0, 0, 1),), topology.star(1), Ownership(*["replicated"] * 3))
     other = other_plan(Planned(plan, array("d"), {})).plan
     assert other.digest != plan.digest
     assert replace(other, system=replace(other.system, rate=rate)) == plan
@@ -166,8 +169,8 @@ def test_another_plan_of_a_declaration_halves_its_rate(tmp_path: Path) -> None:
 @given(st.integers(1, 200), st.integers(1, 40))
 def test_publications_are_the_whole_field_once(size: int, count: int) -> None:
     roles = tuple(Role(f"r{index}", index, 0, 0) for index in range(count))
-    plan = Plan(system_of(1.0), roles, "star", Ownership(*["replicated"] * 3))
-    regions = [plan.publication(Field("w", size), role) for role in roles]
+    plan = Plan(system_of(1.0), roles, topology.star(len(roles)), Ownership(*["replicated"] * 3))
+    regions = [plan.published(Field("w", size), role).coordinates for role in roles]
     assert [word for region in regions for word in region] == list(range(size))
     assert max(map(len, regions)) - min(map(len, regions)) <= 1
 

@@ -152,8 +152,8 @@ def test_the_plan_of_a_star(tmp_path: Path) -> None:
     plan = star(tmp_path).plan
     assert (plan.system.state_words, plan.system.sample_words, plan.system.combined_words) == (6, 4, 6)
     assert [(role.first_sample, role.samples) for role in plan.roles] == [(0, 2), (2, 0), (2, 3)]
-    assert plan.parents == (None, 0, 0)
-    assert plan.combine_order == ("root", "idle", "worker")
+    assert [plan.topology.parent(index) for index in range(3)] == [None, 0, 0]
+    assert plan.topology.combine_json() == {"kind": "left-deep"}
 
 
 def test_the_tallest_statement_and_a_stepped_scalar_compile(tmp_path: Path) -> None:
