@@ -34,7 +34,7 @@ static void say_results(const struct binding *binding, uint64_t version, const d
     files_write(STDOUT, line, text.used);
 }
 
-static void run(const char *folder)
+static void play(const char *folder)
 {
     static double total[COMBINED_WORDS];
     static struct binding binding;
@@ -70,7 +70,7 @@ __attribute__((noreturn, used)) void start_main(const uintptr_t *stack)
 {
     if (stack[0] != 2)
         refuse("binding");
-    run((const char *)stack[2]);
+    play((const char *)stack[2]);
     system_exit(0);
 }
 

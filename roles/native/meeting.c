@@ -50,7 +50,7 @@ static bool greet(int socket, const struct hello *own)
 enum { STRANGERS = 16, CALLERS = ROLE_COUNT - 1 + STRANGERS };
 
 static struct caller callers[CALLERS];
-static struct waiting waiting[1 + CALLERS + ROLE_COUNT];
+static struct waiting awaited[1 + CALLERS + ROLE_COUNT];
 
 /* What is wrong with the first caller that does not belong here; said when all have come, so that those who do
  * belong see the root go instead of dialling until their deadline. */
@@ -118,18 +118,18 @@ static bool recognise(struct caller *caller, int *sockets, const struct hello *o
     return true;
 }
 
-static void sleep_for(int listener, const int *sockets, struct deadline deadline)
+static void wait_for_callers(int listener, const int *sockets, struct deadline deadline)
 {
     size_t count = 0;
-    waiting[count++] = (struct waiting){listener, WAIT_READ, 0};
+    awaited[count++] = (struct waiting){listener, WAIT_READ, 0};
     for (size_t i = 0; i < CALLERS; i++)
-        waiting[count++] = (struct waiting){callers[i].socket, WAIT_READ, 0};
+        awaited[count++] = (struct waiting){callers[i].socket, WAIT_READ, 0};
     size_t first_peer = count;
     for (size_t i = 0; i < ROLE_COUNT - 1; i++)
-        waiting[count++] = (struct waiting){sockets[i], WAIT_GONE, 0};
-    net_wait(waiting, count, deadline, INT64_MAX);
+        awaited[count++] = (struct waiting){sockets[i], WAIT_GONE, 0};
+    net_wait(awaited, count, deadline, INT64_MAX);
     for (size_t i = first_peer; i < count; i++)
-        if (net_is_gone(waiting + i))
+        if (net_is_gone(awaited + i))
             refuse(fault ? fault : "peer-lost");
 }
 
@@ -144,7 +144,7 @@ void meeting_gather(int *sockets, const struct endpoint *endpoint, const struct 
     for (size_t missing = ROLE_COUNT - 1; missing > 0;) {
         if (fault)
             deadline.label = fault;
-        sleep_for(listener, sockets, deadline);
+        wait_for_callers(listener, sockets, deadline);
         accept_one(listener);
         for (size_t i = 0; i < CALLERS; i++)
             if (callers[i].socket >= 0 && recognise(callers + i, sockets, own))

@@ -3,7 +3,7 @@
 #include "refuse.h"
 #include "system.h"
 
-static struct deadline run = {INT64_MAX, "run-deadline"};
+static struct deadline whole_run = {INT64_MAX, "run-deadline"};
 
 static int64_t read_ms(long clock)
 {
@@ -24,13 +24,13 @@ int64_t clock_wall_ms(void)
 
 void clock_bound_run(uint64_t run_ms)
 {
-    run = clock_deadline(clock_monotonic_ms(), run_ms, run.label);
+    whole_run = clock_deadline(clock_monotonic_ms(), run_ms, whole_run.label);
 }
 
 struct deadline clock_deadline(int64_t from_ms, uint64_t span_ms, const char *label)
 {
     int64_t at = from_ms + (int64_t)span_ms;
-    return at < run.at_ms ? (struct deadline){at, label} : run;
+    return at < whole_run.at_ms ? (struct deadline){at, label} : whole_run;
 }
 
 int64_t clock_left_ms(struct deadline deadline)
@@ -43,5 +43,5 @@ int64_t clock_left_ms(struct deadline deadline)
 
 void clock_check_run(void)
 {
-    (void)clock_left_ms(run);
+    (void)clock_left_ms(whole_run);
 }

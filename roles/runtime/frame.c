@@ -2,12 +2,12 @@
 
 #include "memory.h"
 
-static const char MAGIC[8] = {'O', 'R', 'C', 'H', 'F', 'R', 'M', '1'};
+static const char FRAME_MAGIC[8] = {'O', 'R', 'C', 'H', 'F', 'R', 'M', '1'};
 
 void frame_begin(struct frame *frame, const uint8_t plan[32], uint64_t epoch)
 {
     memset(frame, 0, sizeof *frame);
-    memcpy(frame->magic, MAGIC, sizeof MAGIC);
+    memcpy(frame->magic, FRAME_MAGIC, sizeof FRAME_MAGIC);
     memcpy(frame->plan, plan, sizeof frame->plan);
     frame->epoch = epoch;
 }
@@ -26,5 +26,5 @@ const char *frame_fault(const struct frame *frame, const struct frame *expected)
 
 bool frame_may_begin(const void *bytes, size_t size)
 {
-    return memcmp(bytes, MAGIC, size < sizeof MAGIC ? size : sizeof MAGIC) == 0;
+    return memcmp(bytes, FRAME_MAGIC, size < sizeof FRAME_MAGIC ? size : sizeof FRAME_MAGIC) == 0;
 }
