@@ -119,7 +119,7 @@ def _task(roles: Path, plan: Plan, role: Role, target: str) -> Task:
 
 
 def _sources(roles: Path, plan: Plan, role: Role) -> dict[str, bytes]:
-    """What the compiler sees, by name: all C files of the two folders, the rendered header, and the one unit."""
+    """What the compiler sees, by name: the C files of both folders, the rendered header, the one unit."""
     files = {
         f"{folder}/{path.name}": path.read_bytes()
         for folder in FOLDERS
