@@ -42,6 +42,7 @@ class Label(StrEnum):
     SAMPLES_COUNT = "samples-count"
     DATA_FORMAT = "data-format"
     DATA_SHAPE = "data-shape"
+    SEPARABILITY = "separability"
     OWNERSHIP_UNSUPPORTED = "ownership-unsupported"
     PAIRING_MISSING = "pairing-missing"
     TARGET_UNSUPPORTED = "target-unsupported"

@@ -18,6 +18,7 @@ from orchestrator.plan.command import CommandPlan, command_plan
 from orchestrator.plan.model import Field, Plan, Role, System
 from orchestrator.plan.ownership import Ownership
 from orchestrator.plan.programs import Programs, type_programs
+from orchestrator.plan.separability import separability_refusals
 from orchestrator.plan.topology import Topology, star
 from orchestrator.spec.data import Samples, read_samples
 from orchestrator.spec.program import CommandRunSpec
@@ -76,6 +77,8 @@ def derive(run: RunSpec) -> Planned:
     refusals = list(run_refusals(run))
     programs, found = type_programs(run.system)
     refusals += found
+    if programs is not None and _ownership(run).is_partitioned:
+        refusals += separability_refusals(run.system, programs)
     if refusals or programs is None:
         raise RefusedError(refusals)
     samples = read_samples(
@@ -86,9 +89,7 @@ def derive(run: RunSpec) -> Planned:
             system=_system(run.system, programs, samples),
             roles=_roles(run),
             topology=_topology(run),
-            ownership=Ownership(
-                run.ownership.parameters, run.ownership.optimizer_state, run.ownership.gradients
-            ),
+            ownership=_ownership(run),
         ),
         samples.words,
         {pairing.role: pairing.target for pairing in run.pairings},
@@ -153,6 +154,10 @@ def _system(spec: SystemSpec, programs: Programs, samples: Samples) -> System:
     )
 
 
+def _ownership(run: RunSpec) -> Ownership:
+    return Ownership(run.ownership.parameters, run.ownership.optimizer_state, run.ownership.gradients)
+
+
 def _topology(run: RunSpec) -> Topology:
     if isinstance(run.topology, Hierarchy):
         return Topology("hierarchy", len(run.roles), run.topology.fan_out)
@@ -160,7 +165,7 @@ def _topology(run: RunSpec) -> Topology:
 
 
 def _fields(specs: Iterable[FieldSpec]) -> tuple[Field, ...]:
-    return tuple(Field(spec.name, spec.size, tuple(spec.initial)) for spec in specs)
+    return tuple(Field(spec.name, spec.size, tuple(spec.initial), spec.shared) for spec in specs)
 
 
 def _roles(run: RunSpec) -> tuple[Role, ...]:

@@ -56,6 +56,10 @@ class FieldModel(FileModel):
     initial: Annotated[
         Any, BeforeValidator(_initial), AfterValidator(_initial_size), WithJsonSchema(_NUMBERS)
     ] = Field(description="what every word is at first: one number for all, or one for each")
+    shared: bool = Field(
+        default=False,
+        description="every role computes it alike: its update reads no mean and no word of one owner",
+    )
 
 
 class SamplesFile(FileModel):
@@ -118,11 +122,15 @@ class Statement:
 
 @dataclass(frozen=True)
 class FieldSpec:
-    """A named run of words: `size` of them, `initial` at first (one float for each word)."""
+    """A named run of words: `size` of them, `initial` at first (one float for each word).
+
+    `shared` says that every role computes them for itself.
+    """
 
     name: str
     size: int
     initial: tuple[float, ...]
+    shared: bool
     where: Where
 
 
@@ -227,6 +235,7 @@ def _fields(document: Document, section: str, fields: Mapping[str, FieldModel]) 
             name,
             field.size,
             field.initial if isinstance(field.initial, tuple) else (field.initial,) * field.size,
+            field.shared,
             document.where((section, name), key=True),
         )
         for name, field in fields.items()

@@ -1,0 +1,137 @@
+"""Separability: may each coordinate of the update be computed by its owner alone?
+
+An update is separable if and only if a coordinate reads only its own words (`X[i]` at the same i), its own
+mean (`mean_X[i]`), `rate`, constants and shared words, and shared words read neither means nor words of one
+owner. A temporary is what it reads: shared where all of that is, else its coordinates' own. Whatever is
+partitioned rests on this; where nothing is, nobody is held to it.
+
+Knows a system's typed update and the text that it was parsed from, for the places; must not know how many
+owners there are or which coordinate is whose: an update is separable for every way to deal them out, or none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from orchestrator.errors import Label, Refusal
+from orchestrator.plan import grammar
+from orchestrator.plan.programs import MEAN, Programs
+from orchestrator.plan.tree import Assignment
+from orchestrator.spec.system import FieldSpec, Statement, SystemSpec
+
+_REPLICATE = "replicated ownership computes it everywhere"
+
+
+@dataclass(frozen=True)
+class _Read:
+    """A name that a statement reads, as far as it matters whose words those are."""
+
+    name: grammar.Name
+    whole: bool
+
+    @property
+    def shown(self) -> str:
+        if self.whole:
+            return f"all of {self.name.text}"
+        return self.name.text if self.name.index is None else f"{self.name.text}[{self.name.index}]"
+
+
+def separability_refusals(spec: SystemSpec, programs: Programs) -> tuple[Refusal, ...]:
+    """Every reason why the coordinates of this update cannot be computed apart; none if they can be.
+
+    Args:
+        spec: the system as declared.
+        programs: its typed programs.
+    """
+    update = _Update(spec, programs)
+    found = [
+        refusal
+        for statement, assignment in zip(spec.update, programs.update, strict=True)
+        for refusal in update.statement(statement, assignment)
+    ]
+    found += update.overclaimed(spec.state)
+    return tuple(sorted(found, key=lambda refusal: refusal.where))
+
+
+class _Update:
+    """Walks the update in order; knows of each name how many words it has and whether they are shared."""
+
+    def __init__(self, spec: SystemSpec, programs: Programs) -> None:
+        fields = spec.parameters + spec.state
+        self._shared = {"rate"} | {field.name for field in fields if field.shared}
+        self._size = {"rate": 1} | {field.name: field.size for field in fields}
+        self._means = {f"{MEAN}{field.name}": field.size for field in programs.contributions}
+        self._size |= self._means
+        self._declared = {field.name for field in fields}
+        self._together: set[str] = set()
+        self._refused: set[str] = set()
+
+    def statement(self, statement: Statement, assignment: Assignment) -> Iterator[Refusal]:
+        """What of one statement does not come apart, each read at its place."""
+        reads = tuple(_reads(grammar.parse(statement.text).value))
+        apart = [read for read in reads if read.name.text not in self._shared | self._refused]
+        if assignment.local and not apart:
+            self._shared.add(assignment.target)
+        is_shared = assignment.target in self._shared
+        wrong = apart if is_shared else [read for read in apart if not self._is_own(read, assignment.size)]
+        stepping = {read.name.text for read in apart if self._is_own(read, assignment.size)}
+        if len(stepping | {assignment.target}) > 1:
+            self._together |= stepping | {assignment.target}
+        if assignment.local:
+            self._size[assignment.target] = assignment.size
+            if wrong:  # said once; what reads it is no fault of its own
+                self._refused.add(assignment.target)
+        for read in wrong:
+            message, hint = self._shared_reads(read) if is_shared else self._others_word(read, assignment)
+            where = statement.at(read.name.offset)
+            yield Refusal(Label.SEPARABILITY, f"{assignment.target} {message}", where, statement.key, hint)
+
+    def overclaimed(self, fields: tuple[FieldSpec, ...]) -> Iterator[Refusal]:
+        """State fields of which no coordinate has a use: owners would hold their words for nothing."""
+        for field in fields:
+            if field.name not in self._together and not field.shared:
+                got = f"{field.size} words that step with nothing else"
+                expected = f"{field.name}{'[i]' * (field.size > 1)} beside other words of its coordinate"
+                message = (
+                    f"{field.name} claims words that no coordinate uses (got {got}, expected {expected})"
+                )
+                hint = f"leave {field.name} out, or declare as many words as step together"
+                yield Refusal(Label.SEPARABILITY, message, field.where, f"state.{field.name}", hint)
+
+    def _is_own(self, read: _Read, size: int) -> bool:
+        """Whether coordinate i reads word i alone: stepping with its statement, or the one word of both."""
+        if read.name.index == "i":
+            return True
+        return size == 1 and (self._size[read.name.text] == 1 if read.whole else not read.name.index)
+
+    def _shared_reads(self, read: _Read) -> tuple[str, str]:
+        what = "a mean" if read.name.text in self._means else "a word of one owner"
+        expected = "rate, constants and shared words alone"
+        return f"is shared and reads {what} (got {read.shown}, expected {expected})", _REPLICATE
+
+    def _others_word(self, read: _Read, assignment: Assignment) -> tuple[str, str]:
+        name = read.name.text
+        own = "its own coordinate alone" if self._size[name] == assignment.size else "shared words"
+        step = f"{name}[i]" if self._size[name] == assignment.size > 1 else own
+        message = f"reads words of other owners in each coordinate (got {read.shown}, expected {step})"
+        if name in self._means:
+            return message, _REPLICATE
+        what = name if name in self._declared else f"what {name} is made of"
+        return message, f"declare {what} `shared: true` if it reads no mean; {_REPLICATE}"
+
+
+def _reads(node: grammar.Raw) -> Iterator[_Read]:
+    match node:
+        case grammar.Name():
+            yield _Read(node, whole=False)
+        case grammar.Call("sqrt", arguments):
+            yield from (read for argument in arguments for read in _reads(argument))
+        case grammar.Call():
+            yield from (_Read(name, whole=True) for name in grammar.names(node))
+        case grammar.Operation(_, left, right):
+            if left is not None:
+                yield from _reads(left)
+            yield from _reads(right)
+        case _:
+            return
