@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import math
 import struct
+from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -20,7 +21,7 @@ import safetensors
 from evidence.canonical import dumps
 from orchestrator.errors import Label
 from orchestrator.oracle.manifest import SCHEMA, CheckpointError, Region, Shard, read_manifest
-from orchestrator.oracle.reference import state_digest
+from orchestrator.oracle.reference import decoded, encoded, state_digest
 from orchestrator.plan.model import System
 
 __all__ = [
@@ -31,8 +32,6 @@ __all__ = [
     "shard_names",
     "write_set",
 ]
-
-Words = tuple[float, ...]
 
 
 @dataclass(frozen=True)
@@ -51,7 +50,7 @@ class Checkpoint:
     """
 
     version: int
-    words: tuple[float, ...]
+    words: array[float]
     state: str
     system: str
     epoch: int
@@ -140,8 +139,10 @@ def _check_cover(system: System, entries: Sequence[Shard], shards: Mapping[str, 
         raise CheckpointError(Label.CHECKPOINT_COVERAGE, "some words are in no region")
 
 
-def _load(system: System, version: int, entries: Sequence[Shard], shards: Mapping[str, bytes]) -> Words:
-    fields = {field.name: [0.0] * field.size for field in system.state_fields}
+def _load(
+    system: System, version: int, entries: Sequence[Shard], shards: Mapping[str, bytes]
+) -> array[float]:
+    fields = {field.name: array("d", bytes(8 * field.size)) for field in system.state_fields}
     for entry in entries:
         data = shards[entry.file]
         got = hashlib.sha256(data).hexdigest()
@@ -159,13 +160,15 @@ def _load(system: System, version: int, entries: Sequence[Shard], shards: Mappin
         # read as its users would: nothing in it can surprise the library any more
         tensors = dict(safetensors.deserialize(data))  # type: ignore[no-untyped-call]  # compiled, without stubs
         for region in entry.regions:
-            words = struct.unpack(f"<{region.count}d", bytes(tensors[region.tensor]["data"]))
-            fields[region.field][region.first : region.end] = words
-    return tuple(word for field in system.state_fields for word in fields[field.name])
+            fields[region.field][region.first : region.end] = decoded(bytes(tensors[region.tensor]["data"]))
+    state = array("d")
+    for field in system.state_fields:
+        state += fields[field.name]
+    return state
 
 
 def write_set(
-    system: System, version: int, words: Sequence[float], capture: Mapping[str, Any]
+    system: System, version: int, words: array[float], capture: Mapping[str, Any]
 ) -> dict[str, bytes]:
     """A set of one shard, as files by name; the manifest is under `manifest.json`.
 
@@ -176,7 +179,7 @@ def write_set(
         capture: `epoch`, `owners`, `plan`, `run` and `time_ms`, as the manifest will say them.
     """
     regions = tuple(Region(field.name, 0, field.size) for field in system.state_fields)
-    shard = _header(system.digest, version, regions) + struct.pack(f"<{len(words)}d", *words)
+    shard = _header(system.digest, version, regions) + encoded(words)
     name = f"{version}.all.safetensors"
     manifest = {
         "capture": dict(capture),

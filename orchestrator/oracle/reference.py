@@ -1,9 +1,11 @@
 """What a plan must yield: parameters, optimizer state, losses and `state` digests after each update.
 
 Written from the plan and the sample words alone. A round: every owner sums its contributions and results
-from +0.0 in sample order; the sums are combined left-deep in role order, the sample mass with them; the
-update reads totals divided by the total mass. `loss` of version v is the total at the parameters that update
-v read.
+from +0.0 in sample order; the sums are combined up the plan's tree, the sample mass with them: a role's
+subtotal is its own sums, then its children's subtotals added one by one in their order. The update reads
+totals divided by the total mass. `loss` of version v is the total at the parameters that update v read.
+
+Who owns and holds what changes no word of this; it says only which of them a role has (`held_words`).
 """
 
 from __future__ import annotations
@@ -12,14 +14,15 @@ import hashlib
 import math
 import operator
 import struct
+import sys
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import reduce
 from itertools import islice
 
 from orchestrator.oracle.arithmetic import SINGLE, Store, Word, Words, columns, compile_statements, divide
-from orchestrator.plan.model import Field, Plan
+from orchestrator.plan.model import Field, Plan, Role
 
 
 class NonFiniteError(Exception):
@@ -41,7 +44,7 @@ class Version:
     """
 
     number: int
-    words: tuple[float, ...]
+    words: array[float]
     results: dict[str, float]
 
     @property
@@ -50,9 +53,36 @@ class Version:
         return state_digest(self.words)
 
 
-def state_digest(words: Sequence[float]) -> str:
-    """SHA-256 over the words, little-endian binary64, in field and index order."""
-    return hashlib.sha256(struct.pack(f"<{len(words)}d", *words)).hexdigest()
+def encoded(words: array[float]) -> bytes:
+    """The words as they lie in files and frames: little-endian binary64, on every machine."""
+    if sys.byteorder == "little":
+        return words.tobytes()
+    swapped = array(words.typecode, words)
+    swapped.byteswap()
+    return swapped.tobytes()
+
+
+def decoded(data: bytes) -> array[float]:
+    """The words that lie so in a file."""
+    words = array("d", data)
+    if sys.byteorder != "little":
+        words.byteswap()
+    return words
+
+
+def state_digest(words: array[float]) -> str:
+    """SHA-256 over the words as they lie in files, in field and index order."""
+    return hashlib.sha256(encoded(words)).hexdigest()
+
+
+def held_words(plan: Plan, role: Role, words: array[float]) -> array[float]:
+    """The words of a state vector that a role holds from update to update, in field and index order."""
+    held, at = array("d"), 0
+    for field in plan.system.state_fields:
+        own = plan.held(field, role).coordinates
+        held += words[at + own.start : at + own.stop : own.step]
+        at += field.size
+    return held
 
 
 def bits(value: float) -> str:
@@ -97,7 +127,7 @@ class Reference:
 
     def initial(self) -> Version:
         """Version 0."""
-        words = tuple(word for field in self._plan.system.state_fields for word in field.initial)
+        words = array("d", (word for field in self._plan.system.state_fields for word in field.initial))
         return Version(0, words, {})
 
     def versions(self, start: Version | None = None) -> Iterator[Version]:
@@ -123,19 +153,21 @@ class Reference:
         total = self._total(version, version.number)
         return self._results(total)
 
-    def contributions(self, version: Version) -> Iterator[list[float]]:
-        """What each owner adds to a round, in role order: contributions, results, mass.
+    def contributions(self, version: Version) -> Callable[[Role], list[float]]:
+        """What each owner adds of its own to the round that reads this version: sums, results, mass.
 
         Each word is summed from +0.0 in sample order.
         """
-        system = self._plan.system
-        _place(self._inner, system.parameters, map(self._constant, version.words))
+        _place(self._inner, self._plan.system.parameters, map(self._constant, version.words))
         for step in self._sample_program:
             step()
-        for role in self._plan.roles:
-            own = slice(role.first_sample, role.first_sample + role.samples)
-            sums = [reduce(operator.add, word[own], 0.0) for term in self._terms for word in term]
-            yield [*sums, float(role.samples)]
+
+        def own(role: Role) -> list[float]:
+            rows = slice(role.first_sample, role.first_sample + role.samples)
+            sums = [reduce(operator.add, word[rows], 0.0) for term in self._terms for word in term]
+            return [*sums, float(role.samples)]
+
+        return own
 
     def _advance(self, version: Version) -> Version:
         number = version.number + 1
@@ -145,24 +177,42 @@ class Reference:
         _place(self._outer, self._read, (*version.words, *means))
         for step in self._update_program:
             step()
-        words = tuple(word for field in system.state_fields for word in self._outer[field.name])
+        words = array("d")
+        for field in system.state_fields:
+            words.extend(self._outer[field.name])
         if not all(map(math.isfinite, words)):
             raise NonFiniteError(number, "the new state")
         return Version(number, words, self._results(total))
 
     def _total(self, version: Version, number: int) -> list[float]:
-        total = reduce(_combined, self.contributions(version))
+        """The root's subtotal, which is everyone's."""
+        total = self._combined(self.contributions(version))
         if not all(map(math.isfinite, total)):
             raise NonFiniteError(number, "the combined total")
         return total
 
+    def _combined(self, contribution: Callable[[Role], list[float]]) -> list[float]:
+        """S(0), where S(i) is role i's own sums, and S(c) of its children c added in their order.
+
+        The tree is walked down to the leaves and up again without recursion: it may be deep.
+        """
+        roles, children = self._plan.roles, self._plan.topology.children
+        open_: list[tuple[list[float], Iterator[int]]] = []
+        own, following = contribution(roles[0]), iter(children(0))
+        while True:
+            child = next(following, None)
+            if child is not None:
+                open_.append((own, following))
+                own, following = contribution(roles[child]), iter(children(child))
+            elif open_:
+                above, following = open_.pop()
+                own = list(map(operator.add, above, own))
+            else:
+                return own
+
     def _results(self, total: list[float]) -> dict[str, float]:
         names = self._plan.system.results
         return dict(zip(names, total[-1 - len(names) : -1], strict=True))
-
-
-def _combined(left: list[float], right: list[float]) -> list[float]:
-    return list(map(operator.add, left, right))
 
 
 def _store(fields: Iterable[Field], words: Words[Word]) -> Store[Word]:

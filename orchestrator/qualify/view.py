@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from array import array
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
@@ -213,7 +214,7 @@ class View:
         """
         return self._lineage(number).version(number)
 
-    def words_at(self, number: int) -> tuple[float, ...]:
+    def words_at(self, number: int) -> array[float]:
         """The state that the reference yields after any number of updates; computed anew each time."""
         start = self.beginning if self.beginning and number > self.first else None
         versions = self._reference.versions(start)

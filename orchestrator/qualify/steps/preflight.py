@@ -18,7 +18,7 @@ from orchestrator.admit.host import admit
 from orchestrator.admit.memory import demand
 from orchestrator.errors import Label, Refusal
 from orchestrator.oracle.checkpoint import CheckpointError
-from orchestrator.oracle.reference import Version
+from orchestrator.oracle.reference import state_digest
 from orchestrator.qualify import parent as parents
 from orchestrator.qualify.checks import Check, Verdict, equal
 from orchestrator.qualify.fitness import DEADLINE_S, LEAST_BYTES, LEAST_INODES, examine
@@ -204,7 +204,9 @@ def _parent(view: View) -> Iterator[Check]:
         captured = f"run {origin.run}, plan {origin.plan}, epoch {origin.epoch}"
         said = f"run {parent.run_id.replace('-', '')}, plan {parent.plan}, epoch {parent.epoch}"
         yield equal("parent-capture", (file, *inputs), captured, said)
-    is_same = view.beginning == Version(parent.version, before.words_at(parent.version), {})
+    begins = view.beginning
+    found = None if begins is None else (begins.number, begins.state)
+    is_same = found == (parent.version, state_digest(before.words_at(parent.version)))
     yield equal("parent-checkpoint", inputs, fine, fine if is_same else "another state")
 
 

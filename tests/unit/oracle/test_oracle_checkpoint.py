@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from array import array
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -35,7 +36,7 @@ def outcome(made: Set, manifest: bytes | None = None) -> Checkpoint | Label:
         return error.label
 
 
-def packed(words: tuple[float, ...]) -> bytes:
+def packed(words: Sequence[float]) -> bytes:
     return struct.pack(f"<{len(words)}d", *words)
 
 
@@ -81,7 +82,7 @@ def test_any_cut_of_any_state_is_read(parts: list[tuple[str, list[Region]]], wor
     st.integers(0, 2**53 - 1),
 )
 def test_what_is_written_is_read(words: list[float], version: int) -> None:
-    files = write_set(SYSTEM, version, words, CAPTURE)
+    files = write_set(SYSTEM, version, array("d", words), CAPTURE)
     manifest = files.pop("manifest.json")
     found = read_set(SYSTEM, manifest, files)
     assert (packed(found.words), found.version) == (packed(tuple(words)), version)
@@ -337,7 +338,7 @@ def test_the_first_broken_rule_is_said_in_a_roles_order() -> None:
 
 
 def test_another_systems_set_is_refused_though_it_is_whole() -> None:
-    files = write_set(replace(SYSTEM, rate=2.0), 1, WORDS, CAPTURE)
+    files = write_set(replace(SYSTEM, rate=2.0), 1, array("d", WORDS), CAPTURE)
     manifest = files.pop("manifest.json")
     with pytest.raises(CheckpointError) as refused:
         read_set(SYSTEM, manifest, files)

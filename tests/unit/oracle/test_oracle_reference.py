@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from array import array
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
@@ -11,9 +12,19 @@ import pytest
 from declared import SCALAR, VECTOR_ROWS, pair, planned, star
 from exact import add, bits, divide, multiply
 
-from orchestrator.oracle.reference import NonFiniteError, Reference, Version, from_bits, state_digest
+from orchestrator.oracle.reference import (
+    NonFiniteError,
+    Reference,
+    Version,
+    from_bits,
+    held_words,
+    state_digest,
+)
 from orchestrator.oracle.reference import bits as shown
 from orchestrator.plan.derive import Planned
+from orchestrator.plan.model import Role
+from orchestrator.plan.ownership import Holding, Ownership
+from orchestrator.plan.topology import Topology
 
 
 def reference(of: Planned) -> Reference:
@@ -94,7 +105,71 @@ def test_contributions_are_combined_left_deep_in_role_order(
     of = planned(tmp_path, MEAN_OF_Y, [(0.0, value) for value in values], roles)
     version = reference(of).at(1)
     assert version.results == {"loss": total}
-    assert version.words == (0.0 - total / 3.0,)
+    assert version.words == array("d", [0.0 - total / 3.0])
+
+
+def subtotal(values: list[float], fan_out: int, role: int = 0) -> float:
+    """S(i) = ((own_i + S(c1)) + S(c2)) + ..., as the tree is defined."""
+    total = values[role]
+    for child in range(fan_out * role + 1, min(fan_out * role + fan_out + 1, len(values))):
+        total = add(total, subtotal(values, fan_out, child))
+    return total
+
+
+@pytest.mark.parametrize("fan_out", [1, 2, 3, 6])
+@pytest.mark.parametrize("roles", [2, 4, 7, 9])
+def test_contributions_are_combined_up_the_tree(tmp_path: Path, roles: int, fan_out: int) -> None:
+    values = [(1e16, 1.0, -1e16, 3.0, 1.0, 1e16, 1.0, -1e16, 1e-3)[role] for role in range(roles)]
+    flat = planned(
+        tmp_path, MEAN_OF_Y, [(0.0, value) for value in values], {f"r{role}": 1 for role in range(roles)}
+    )
+    tree = replace(flat.plan, topology=Topology("hierarchy", roles, fan_out))
+    found = Reference(tree, flat.words).at(1).results["loss"]
+    assert bits(found) == bits(subtotal(values, fan_out))
+    if fan_out >= roles - 1:  # a root over leaves: as a star adds
+        assert bits(found) == bits(reference(flat).at(1).results["loss"])
+
+
+def test_a_tree_adds_in_another_order_than_a_star(tmp_path: Path) -> None:
+    values = [1e16, 1.0, 1.0, 1.0]  # the star loses each 1; in the tree two of them meet first
+    flat = planned(
+        tmp_path, MEAN_OF_Y, [(0.0, value) for value in values], {f"r{role}": 1 for role in range(4)}
+    )
+    tree = replace(flat.plan, topology=Topology("hierarchy", 4, 2))
+    assert reference(flat).at(1).results == {"loss": 1e16}
+    assert Reference(tree, flat.words).at(1).results == {"loss": 1e16 + 4}  # 3 more, to even
+
+
+def test_a_deep_tree_is_walked_without_recursion(tmp_path: Path) -> None:
+    roles = 2000
+    flat = planned(tmp_path, MEAN_OF_Y, [(0.0, 1.0)] * 3, {"root": 3, "r1": 0})
+    chain = replace(
+        flat.plan,
+        roles=(flat.plan.roles[0], *(Role(f"r{index}", index, 3, 0) for index in range(1, roles))),
+        topology=Topology("hierarchy", roles, 1),
+    )
+    assert Reference(chain, flat.words).at(1).results == {"loss": 3.0}
+
+
+@pytest.mark.parametrize("parameters", ["replicated", "partitioned"])
+@pytest.mark.parametrize("state", ["replicated", "partitioned"])
+def test_what_a_role_holds_are_its_own_words_in_state_order(
+    tmp_path: Path, parameters: Holding, state: Holding
+) -> None:
+    of = star(tmp_path)
+    plan = replace(of.plan, ownership=Ownership(parameters, state, "replicated"))
+    words = array("d", [10.0, 11.0, 12.0, 20.0, 21.0, 22.0])
+    for role in plan.roles:
+        w = [10.0 + role.index] if parameters == "partitioned" else [10.0, 11.0, 12.0]
+        v = [20.0 + role.index] if state == "partitioned" else [20.0, 21.0, 22.0]
+        assert list(held_words(plan, role, words)) == [*w, *v]
+
+
+def test_an_owner_past_the_last_coordinate_holds_nothing(tmp_path: Path) -> None:
+    of = pair(tmp_path)
+    plan = replace(of.plan, ownership=Ownership("partitioned", "partitioned", "partitioned"))
+    words = array("d", [0.5])
+    assert [list(held_words(plan, role, words)) for role in plan.roles] == [[0.5], []]
 
 
 def test_an_owner_sums_its_own_samples_before_it_is_combined(tmp_path: Path) -> None:
@@ -106,7 +181,7 @@ def test_an_owner_sums_its_own_samples_before_it_is_combined(tmp_path: Path) -> 
 def test_an_owner_of_nothing_adds_positive_zeros_and_no_mass(tmp_path: Path) -> None:
     of = star(tmp_path)
     learner = reference(of)
-    _, own, _ = learner.contributions(learner.initial())
+    own = learner.contributions(learner.initial())(of.plan.roles[1])
     assert [bits(word) for word in own] == [bits(0.0)] * of.plan.system.combined_words
 
 
@@ -114,7 +189,7 @@ def test_sums_begin_at_positive_zero(tmp_path: Path) -> None:
     declaration = {**MEAN_OF_Y, "contribution": ["g = -(0 * x)"], "evaluate": ["loss = -(0 * y)"]}
     of = planned(tmp_path, declaration, [(1.0, 1.0), (1.0, 1.0)], {"root": 1, "other": 1})
     learner = reference(of)
-    own, _ = learner.contributions(learner.initial())
+    own = learner.contributions(learner.initial())(of.plan.roles[0])
     assert [bits(word) for word in own] == [bits(0.0), bits(0.0), bits(1.0)]
 
 
@@ -141,13 +216,13 @@ def test_a_state_that_is_not_finite_stops_the_run(tmp_path: Path) -> None:
 
 def test_words_that_are_not_finite_are_refused_in_the_state_that_is_evaluated(tmp_path: Path) -> None:
     with pytest.raises(NonFiniteError, match="the combined total"):
-        reference(pair(tmp_path)).evaluate(Version(7, (1e200,), {}))
+        reference(pair(tmp_path)).evaluate(Version(7, array("d", [1e200]), {}))
 
 
 def test_digests_and_bits() -> None:
-    assert state_digest([]) == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
-    assert state_digest([1.0]) != state_digest([-1.0])
-    assert state_digest([0.0]) != state_digest([-0.0])
+    assert state_digest(array("d")) == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+    assert state_digest(array("d", [1.0])) != state_digest(array("d", [-1.0]))
+    assert state_digest(array("d", [0.0])) != state_digest(array("d", [-0.0]))
     assert shown(0.5) == "3fe0000000000000"
     assert from_bits(shown(-0.0)) == 0.0
     assert bits(from_bits(shown(-0.0))) == bits(-0.0)
