@@ -30,15 +30,19 @@ def standardise(column: Sequence[float]) -> list[float]:
     return [(value - mean) / deviation for value in column]
 
 
+def write(columns: Sequence[Sequence[float]]) -> None:
+    """Writes columns x0, x1, ... and y as a table to standard output."""
+    lines = [",".join([*(f"x{index}" for index in range(len(columns) - 1)), "y"])]
+    lines += [",".join(map(repr, row)) for row in zip(*columns, strict=True)]
+    sys.stdout.write("\n".join(lines) + "\n")
+
+
 def main() -> None:
     """Writes the table to standard output."""
     folder = Path(sys.argv[1])
     x, y = read(folder / "diabetes_data_raw.csv.gz"), read(folder / "diabetes_target.csv.gz")
     rows = [[*inputs, *target] for inputs, target in zip(x, y, strict=True)]
-    columns = [standardise(column) for column in zip(*rows, strict=True)]
-    lines = [",".join([*(f"x{index}" for index in range(len(x[0]))), "y"])]
-    lines += [",".join(map(repr, row)) for row in zip(*columns, strict=True)]
-    sys.stdout.write("\n".join(lines) + "\n")
+    write([standardise(column) for column in zip(*rows, strict=True)])
 
 
 if __name__ == "__main__":

@@ -22,6 +22,17 @@ def test_every_column_of_the_diabetes_study_is_standardised() -> None:
         assert deviation == pytest.approx(1, abs=1e-13)
 
 
+def test_the_features_of_the_breast_cancer_data_are_standardised_and_its_labels_are_not() -> None:
+    samples = read_samples(SPECS / "data" / "breast_cancer.csv", 11)
+    assert samples.rows == 569
+    for column in range(10):
+        values = samples.words[column::11]
+        assert math.fsum(values) / samples.rows == pytest.approx(0, abs=1e-13)
+        assert math.fsum(value * value for value in values) / samples.rows == pytest.approx(1)
+    labels = samples.words[10::11].tolist()
+    assert (labels.count(1.0), labels.count(0.0)) == (357, 212)
+
+
 def test_the_licence_of_the_data_goes_with_it() -> None:
     licence = (SPECS / "data" / "LICENSE.scikit-learn").read_text(encoding="utf-8")
     assert licence.startswith("BSD 3-Clause License\n")
