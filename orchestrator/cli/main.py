@@ -30,6 +30,7 @@ VERBS: dict[str, str] = {
     "stop": "end a lane that runs; what ran is collected and sealed",
     "logs": "show what the roles of the newest launch write",
     "evidence": "verify or show a bundle",
+    "checkpoint": "show, verify, compare or export what a run published",
     "elf": "check executables that orch built",
     "clean": "remove the work folders that runs left, here or on nodes",
     "doctor": "say what this machine, or the nodes of a rental, lack",
@@ -94,7 +95,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _top_level() -> argparse.ArgumentParser:
-    verbs = "\n".join(f"  {name:<10}{summary}" for name, summary in VERBS.items())
+    verbs = "\n".join(f"  {name:<12}{summary}" for name, summary in VERBS.items())
     parser = _Parser(
         prog="orch",
         description=f"Qualify a distributed program on real machines, with evidence.\n\nverbs:\n{verbs}",

@@ -152,7 +152,7 @@ def _load(
                 f"{entry.file} differs"
                 f" (got {got} of {len(data)} bytes, expected {entry.sha256} of {entry.size})",
             )
-        header = _header(system.digest, version, entry.regions)
+        header = shard_header(system.digest, version, entry.regions)
         if not data.startswith(header) or len(data) != len(header) + 8 * sum(r.count for r in entry.regions):
             raise CheckpointError(
                 Label.CHECKPOINT_CHUNK, f"{entry.file} is not the file that its regions demand"
@@ -179,7 +179,7 @@ def write_set(
         capture: `epoch`, `owners`, `plan`, `run` and `time_ms`, as the manifest will say them.
     """
     regions = tuple(Region(field.name, 0, field.size) for field in system.state_fields)
-    shard = _header(system.digest, version, regions) + encoded(words)
+    shard = shard_header(system.digest, version, regions) + encoded(words)
     name = f"{version}.all.safetensors"
     manifest = {
         "capture": dict(capture),
@@ -202,7 +202,7 @@ def write_set(
     return {"manifest.json": dumps(manifest), name: shard}
 
 
-def _header(system: str, version: int, regions: Sequence[Region]) -> bytes:
+def shard_header(system: str, version: int, regions: Sequence[Region]) -> bytes:
     """The one safetensors header of these regions: keys sorted, data in field order, 8 bytes aligned."""
     header: dict[str, Any] = {"__metadata__": {"format": SCHEMA, "system": system, "version": str(version)}}
     at = 0

@@ -57,6 +57,11 @@ class Shard:
     sha256: str
     size: int
 
+    @property
+    def owner(self) -> str:
+        """The role that wrote it, by the form of its name: `3.worker.safetensors`."""
+        return self.file.removesuffix(".safetensors").partition(".")[2]
+
 
 @dataclass(frozen=True)
 class Manifest:

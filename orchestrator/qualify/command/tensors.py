@@ -27,12 +27,16 @@ _NOT_FINITE = {
     "F8_E5M2FNUZ": b"\x80",
     "F8_E8M0": b"\xff",
 }
-_FLOATS = ("F64", "F32", "F16", "BF16")
+FLOATS = ("F64", "F32", "F16", "BF16")
 _CHUNK = 1 << 16
 
 
 class TensorsError(ValueError):
     """What was published is no set of tensors."""
+
+
+class NotFiniteError(TensorsError):
+    """A word of a tensor is infinite, or no number."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +93,7 @@ def read(files: Mapping[str, bytes]) -> dict[str, Tensor]:
                 raise TensorsError(f"{tensor} is in two files")
             if (index := first_not_finite(held)) is not None:
                 where = f"{tensor}{place(held.shape, index)}"
-                raise TensorsError(f"non-finite: {where} = {held.shown(index)}")
+                raise NotFiniteError(f"non-finite: {where} = {held.shown(index)}")
             found[tensor] = held
     if not found:
         raise TensorsError(f"there is no tensor (got {', '.join(sorted(files)) or 'nothing'})")
@@ -167,7 +171,7 @@ def beyond(expected: Tensors, got: Tensors, *, relative: float, absolute: float)
             return f"{name} is not there"
         if said := _unlike(name, left, right):
             return said
-        if left.dtype not in _FLOATS or not (relative or absolute):
+        if left.dtype not in FLOATS or not (relative or absolute):
             if said := difference({name: left}, {name: right}):
                 return said
             continue
