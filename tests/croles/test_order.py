@@ -1,0 +1,45 @@
+"""The declared order is shown to have run: over the witness's words a program's bits tell its order."""
+
+from __future__ import annotations
+
+from array import array
+from dataclasses import replace
+
+import pytest
+import role_plans
+from role_bench import Setup
+from role_plans import Case
+
+from orchestrator.oracle.reference import Reference, bits
+from orchestrator.plan.derive import Planned
+from orchestrator.plan.witness import SAMPLES_OF_A_ROLE, witness
+
+
+def witnessed(case: Case) -> Case:
+    made = witness(Planned(case.plan, array("d", case.words), {}))
+    return Case(made.plan, tuple(made.words))
+
+
+@pytest.mark.parametrize("case", [role_plans.single, role_plans.pair, role_plans.star])
+def test_programs_add_in_the_declared_order(bench, case):
+    of = witnessed(case())
+    expected = Reference(of.plan, array("d", of.words)).at(1)
+    assert set(expected.words) == {1.0 / (SAMPLES_OF_A_ROLE * len(of.plan.roles))}
+    run = bench(of)
+    ends = run.run(Setup(target=1))
+    assert {end.results["state"] for end in ends.values()} == {expected.state}
+    lines = {line for role in of.plan.roles for line in run.progress(role.name)}
+    assert lines == {f"1 {expected.state} {bits(1.0)}"}
+
+
+def test_another_order_shows_in_the_state(bench):
+    """Two roles' samples are handed to each other, so that they are added in each other's place."""
+    of = witnessed(role_plans.star())
+    root, second, third = of.plan.roles
+    swapped = (
+        replace(second, first_sample=third.first_sample),
+        replace(third, first_sample=second.first_sample),
+    )
+    run = bench(Case(replace(of.plan, roles=(root, *swapped)), of.words))
+    expected = Reference(of.plan, array("d", of.words)).at(1)
+    assert expected.state not in {end.results["state"] for end in run.run(Setup(target=1)).values()}
