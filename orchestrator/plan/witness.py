@@ -72,7 +72,7 @@ def witness(planned: Planned) -> Planned:
     """A plan of the same roles and topology whose every total is 1, in the declared order alone.
 
     Each role has `SAMPLES_OF_A_ROLE` samples. As many words are combined as the given plan combines, if there
-    is room, and each triple has a coordinate or more. Every word of the state after one update is 1 / samples.
+    is room, and each triple has a coordinate or more. After one update each state word is 1 / samples.
     """
     plan = planned.plan
     rows = SAMPLES_OF_A_ROLE * len(plan.roles)
