@@ -27,18 +27,23 @@ struct published {
 enum outcome { OUTCOME_COMMITTED = 0, OUTCOME_ABANDONED = 1, OUTCOME_REPLICAS_DIFFER = 2 };
 
 /* What a refusal now would have to take back. A child's shard is no longer its own to take back once the root
- * knows of it: the manifest may name it already. */
+ * knows of it: the manifest may name it already. The root's manifest is: until it is known to be durable it may
+ * not stay, and it goes before the shards that it names. */
 static struct {
     uint64_t version;
     char temporary[PATH_BYTES];
     char shard[PATH_BYTES];
+    char manifest[PATH_BYTES];
     bool has_temporary;
     bool has_shard;
+    bool has_manifest;
     bool differs;
 } open;
 
 static void undo(void)
 {
+    if (open.has_manifest)
+        files_remove(open.manifest);
     if (open.has_temporary)
         files_remove(open.temporary);
     if (open.has_shard)
@@ -130,7 +135,6 @@ static struct text manifest_of(const struct binding *binding, const struct publi
 static void commit_as_root(const struct binding *binding, uint64_t version, struct published *own)
 {
     static struct published published[ROLE_COUNT];
-    char manifest[PATH_BYTES];
     published[0] = *own;
     if (HAS_PEERS)
         peers_receive(FRAME_PUBLISH, version, published + 1, sizeof *published);
@@ -141,8 +145,9 @@ static void commit_as_root(const struct binding *binding, uint64_t version, stru
     struct text text = manifest_of(binding, published);
     int file = begin(FOLDER "/%u.manifest.json.tmp");
     files_write(file, text.bytes, text.used);
-    text_name(manifest, FOLDER "/%u.manifest.json", version);
-    files_publish(file, open.temporary, manifest, FOLDER);
+    text_name(open.manifest, FOLDER "/%u.manifest.json", version);
+    open.has_manifest = true;
+    files_publish(file, open.temporary, open.manifest, FOLDER);
     refuse_undo = NULL;
     if (HAS_PEERS) {
         uint64_t outcome = OUTCOME_COMMITTED;

@@ -9,7 +9,7 @@ import socket
 import subprocess
 import time
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -85,15 +85,28 @@ class Bench:
         for role in self.case.plan.roles:
             self._place(role, setup)
 
+    def again(self) -> None:
+        """The same executables, bound to another port, where the last start left its files."""
+        self.close()
+        self.processes.clear()
+        self.port = free_port(self.setup.address)
+        for role in self.case.plan.roles:
+            self._bind(role, self.setup)
+
     def _place(self, role: Role, setup: Setup) -> None:
-        case = setup.cases.get(role.name, self.case)
-        own = case.plan.roles[role.index]
         work = self.work(role.name)
         work.mkdir(parents=True)
-        samples = case.samples(own)
-        (work / "samples").write_bytes(samples)
+        case = setup.cases.get(role.name, self.case)
+        (work / "samples").write_bytes(case.samples(case.plan.roles[role.index]))
         if setup.restore is not None:
             shutil.copytree(setup.restore, work / "restore")
+        self._bind(role, setup)
+
+    def _bind(self, role: Role, setup: Setup) -> None:
+        work = self.work(role.name)
+        case = setup.cases.get(role.name, self.case)
+        own = case.plan.roles[role.index]
+        samples = case.samples(own)
         target = setup.targets.get(role.name, X86)
         content = setup.content.get(role.name, CONTENT)
         program = build_program(case.plan, own, target, content, self.cache)
@@ -119,7 +132,9 @@ class Bench:
         path.write_bytes(bind(program, binding))
         path.chmod(0o755)
 
-    def start(self, *names: str, **options: object) -> None:
+    def start(
+        self, *names: str, popen: Callable[..., subprocess.Popen[bytes]] = subprocess.Popen, **options: object
+    ) -> None:
         for role in self.case.plan.roles:
             if not names or role.name in names:
                 target = self.setup.targets.get(role.name, X86)
@@ -128,7 +143,7 @@ class Bench:
                     str(self.work(role.name) / "role.elf"),
                     str(self.work(role.name)),
                 ]
-                self.processes[role.name] = subprocess.Popen(
+                self.processes[role.name] = popen(
                     command,
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.PIPE,
