@@ -1,4 +1,4 @@
-"""Publications cut at every system call: what a killed role or a failing disk leaves is no torn checkpoint."""
+"""Publications cut at every system call: what a killed role or a failing disk leaves is no torn set."""
 
 from __future__ import annotations
 
