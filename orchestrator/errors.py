@@ -44,6 +44,8 @@ class Label(StrEnum):
     DATA_SHAPE = "data-shape"
     SEPARABILITY = "separability"
     OWNERSHIP_UNSUPPORTED = "ownership-unsupported"
+    OWNERSHIP_GAP = "ownership-gap"
+    OWNERSHIP_OVERLAP = "ownership-overlap"
     PAIRING_MISSING = "pairing-missing"
     TARGET_UNSUPPORTED = "target-unsupported"
     SIGNING_UNSUPPORTED = "signing-unsupported"

@@ -9,19 +9,21 @@ from __future__ import annotations
 import hashlib
 import sys
 from array import array
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from itertools import accumulate
 
 from orchestrator.errors import Label, Refusal, RefusedError
 from orchestrator.plan.command import CommandPlan, command_plan
 from orchestrator.plan.model import Field, Plan, Role, System
 from orchestrator.plan.ownership import Ownership
 from orchestrator.plan.programs import Programs, type_programs
+from orchestrator.plan.roles import Roles
 from orchestrator.plan.separability import separability_refusals
 from orchestrator.plan.topology import Topology, star
 from orchestrator.spec.data import Samples, read_samples
+from orchestrator.spec.names import ByName
 from orchestrator.spec.program import CommandRunSpec
+from orchestrator.spec.repeated import Repeated
 from orchestrator.spec.run import Hierarchy, RunSpec
 from orchestrator.spec.system import FieldSpec, SystemSpec, header
 
@@ -40,7 +42,7 @@ class Planned:
 
     plan: Plan
     words: array[float]
-    targets: dict[str, str]
+    targets: Mapping[str, str]
 
     def samples_of(self, role: Role) -> bytes:
         """The role's rows as the file that travels beside its executable: little-endian binary64."""
@@ -87,12 +89,12 @@ def derive(run: RunSpec) -> Planned:
     return Planned(
         Plan(
             system=_system(run.system, programs, samples),
-            roles=_roles(run),
+            roles=Roles(run.roles, run.samples),
             topology=_topology(run),
             ownership=_ownership(run),
         ),
         samples.words,
-        {pairing.role: pairing.target for pairing in run.pairings},
+        ByName(run.roles, Repeated(tuple((each.target, count) for each, count in run.pairings.runs))),
     )
 
 
@@ -123,7 +125,7 @@ def run_refusals(run: RunSpec) -> Iterable[Refusal]:
                 run.where("ownership", key),
                 f"ownership.{key}",
             )
-    for pairing in run.pairings:
+    for start, (pairing, count) in zip(run.pairings.starts, run.pairings.runs, strict=False):
         if pairing.device is not None or pairing.target not in NATIVE_TARGETS:
             got = f"device {pairing.device.name}" if pairing.device else pairing.target
             expected = f"one of {', '.join(NATIVE_TARGETS)} without a device"
@@ -131,7 +133,7 @@ def run_refusals(run: RunSpec) -> Iterable[Refusal]:
                 Label.TARGET_UNSUPPORTED,
                 f"no program is built for this pairing (got {got}, expected {expected})",
                 pairing.where,
-                f"pairings.{pairing.role}",
+                f"pairings.{run.roles.text(start, start + count)}",
             )
 
 
@@ -155,7 +157,8 @@ def _system(spec: SystemSpec, programs: Programs, samples: Samples) -> System:
 
 
 def _ownership(run: RunSpec) -> Ownership:
-    return Ownership(run.ownership.parameters, run.ownership.optimizer_state, run.ownership.gradients)
+    said = run.ownership
+    return Ownership(said.parameters, said.optimizer_state, said.gradients, said.ranges)
 
 
 def _topology(run: RunSpec) -> Topology:
@@ -165,12 +168,4 @@ def _topology(run: RunSpec) -> Topology:
 
 
 def _fields(specs: Iterable[FieldSpec]) -> tuple[Field, ...]:
-    return tuple(Field(spec.name, spec.size, tuple(spec.initial), spec.shared) for spec in specs)
-
-
-def _roles(run: RunSpec) -> tuple[Role, ...]:
-    firsts = accumulate(run.samples, initial=0)
-    return tuple(
-        Role(name, index, first, count)
-        for index, (name, count, first) in enumerate(zip(run.roles, run.samples, firsts, strict=False))
-    )
+    return tuple(Field(spec.name, spec.size, spec.initial, spec.shared) for spec in specs)

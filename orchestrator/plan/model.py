@@ -7,15 +7,19 @@ optimizer state field, in declared field and index order.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from evidence.digest import sha256_json
 from orchestrator.plan.ownership import Ownership, Part, part
+from orchestrator.plan.roles import Role as Role  # noqa: PLC0414  # a plan's roles are named from here
+from orchestrator.plan.roles import roles_json
 from orchestrator.plan.topology import Topology
 from orchestrator.plan.tree import Assignment, as_json
+from orchestrator.spec.repeated import Repeated, repeated
 
-SCHEMA = "orch-plan/v1"
+SCHEMA = "orch-plan/v2"
 
 
 @dataclass(frozen=True)
@@ -25,14 +29,22 @@ class Field:
     Attributes:
         name: as declared.
         size: words.
-        initial: `size` words; empty for fields that hold no state (samples, contributions).
+        initial: `size` words, kept by runs where they are many; empty for fields that hold no state (samples,
+            contributions).
         shared: declared to be every role's own to compute: its update reads no mean and no owned word.
     """
 
     name: str
     size: int
-    initial: tuple[float, ...] = ()
+    initial: Sequence[float] = ()
     shared: bool = False
+
+    @property
+    def initial_runs(self) -> tuple[tuple[float, int], ...]:
+        """The initial words as runs of equal bits: word, and how many times it stands there."""
+        if isinstance(self.initial, Repeated):
+            return repeated(self.initial.runs, float.hex).runs
+        return repeated(((word, 1) for word in self.initial), float.hex).runs
 
 
 @dataclass(frozen=True)
@@ -115,28 +127,11 @@ class System:
 
 
 @dataclass(frozen=True)
-class Role:
-    """One participant.
-
-    Attributes:
-        name: as declared.
-        index: place in declaration order; 0 is the root.
-        first_sample: its first row.
-        samples: its rows; 0 is legal, such an owner contributes zeros and is counted.
-    """
-
-    name: str
-    index: int
-    first_sample: int
-    samples: int
-
-
-@dataclass(frozen=True)
 class Plan:
     """What every role computes, holds and says. Its digest is in every frame."""
 
     system: System
-    roles: tuple[Role, ...]
+    roles: Sequence[Role]
     topology: Topology
     ownership: Ownership
 
@@ -183,7 +178,7 @@ class Plan:
         return {
             "schema": SCHEMA,
             "system": self.system.as_json(),
-            "roles": [[role.name, role.first_sample, role.samples] for role in self.roles],
+            "roles": roles_json(self.roles),
             "topology": self.topology.as_json(),
             "ownership": self.ownership.as_json(),
             "combine": self.topology.combine_json(),
@@ -195,5 +190,5 @@ class Plan:
 
 
 def _field_json(field: Field) -> list[object]:
-    words = [word.hex() for word in field.initial]
+    words = [[word.hex(), count] for word, count in field.initial_runs]
     return [field.name, field.size, words, "shared"] if field.shared else [field.name, field.size, words]

@@ -9,8 +9,9 @@ import difflib
 import re
 import types
 import typing
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, GetJsonSchemaHandler, ValidationError
@@ -81,12 +82,11 @@ class TextLike:
         return value
 
 
-def suggest(name: str, known: Iterable[str]) -> str:
+def suggest(name: str, known: Collection[str]) -> str:
     """Gives "did you mean `x`?" for a name that is nearly a known one, else nothing."""
-    names = sorted(known)
-    if len(name) > _LONG_NAME or len(names) > _MANY_NAMES:
+    if len(name) > _LONG_NAME or len(known) > _MANY_NAMES:
         return ""  # a search would take longer than the answer is worth
-    near = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
+    near = difflib.get_close_matches(name, sorted(known), n=1, cutoff=0.6)
     return f"did you mean `{near[0]}`?" if near else ""
 
 
@@ -171,12 +171,12 @@ def _explain(kind: str, context: Mapping[str, Any], value: Any) -> tuple[Label, 
     return Label.VALUE_FORMAT, f"is not valid (got {got}, expected {expected})", ""
 
 
-def one_of(names: Iterable[str]) -> str:
+def one_of(names: Collection[str]) -> str:
     """Gives "a, b or c", and of very many names the first few."""
-    names = [visible(name) for name in names]
+    shown = [visible(name) for name in islice(names, _SHOWN_NAMES)]
     if len(names) > _SHOWN_NAMES:
-        names = [*names[:_SHOWN_NAMES], f"{len(names) - _SHOWN_NAMES} more"]
-    return " or ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else "".join(names) or "none"
+        shown.append(f"{len(names) - _SHOWN_NAMES} more")
+    return " or ".join([", ".join(shown[:-1]), shown[-1]]) if len(shown) > 1 else "".join(shown) or "none"
 
 
 def _fields(model: type[BaseModel], path: tuple[str | int, ...]) -> Mapping[str, FieldInfo]:

@@ -5,7 +5,7 @@ Knows the steps by name and order; must not know what a step does. Lanes never n
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Literal
@@ -15,6 +15,7 @@ from pydantic import Field
 from orchestrator.errors import Label, Refusal
 from orchestrator.spec.document import Document
 from orchestrator.spec.faults import MANY, FileModel, TextLike, one_of, suggest
+from orchestrator.spec.nodesets import MAX_NAMES
 from orchestrator.spec.places import visible
 from orchestrator.spec.program import CommandRunSpec
 from orchestrator.spec.run import RunSpec
@@ -124,6 +125,14 @@ def meaning(document: Document) -> tuple[Refusal, ...]:
         )
         refusals.append(document.at(Label.VALUE_CHOICE, message, ("omit", "split"), on_key=True))
     return tuple(refusals)
+
+
+def roles_fit(document: Document, roles: int) -> Iterator[Refusal]:
+    """Refuses a run of more roles than a lane starts."""
+    if roles > MAX_NAMES:
+        message = f"the run has too many roles for a lane (got {roles}, expected at most {MAX_NAMES})"
+        hint = "`orch plan` of the run itself says what each of its roles would do"
+        yield document.at(Label.VALUE_RANGE, message, ("run",), hint=hint)
 
 
 def build(document: Document, model: LaneFile, run: RunSpec | CommandRunSpec) -> LaneSpec:

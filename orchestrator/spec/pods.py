@@ -19,7 +19,7 @@ from pydantic import AfterValidator, Field
 from orchestrator.errors import Label
 from orchestrator.spec.document import Document
 from orchestrator.spec.faults import FileModel, TextLike
-from orchestrator.spec.nodesets import expand
+from orchestrator.spec.names import expand
 from orchestrator.spec.places import visible
 from orchestrator.spec.units import Amount, Money, Price, complain
 

@@ -5,13 +5,14 @@ Knows the document alone; must not know the typed rental, which is built only wh
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from orchestrator.errors import Label, Refusal
 from orchestrator.spec.document import Document
 from orchestrator.spec.faults import one_of, suggest
-from orchestrator.spec.nodesets import NodeSetError, expand
+from orchestrator.spec.names import expand
+from orchestrator.spec.nodesets import NodeSetError
 from orchestrator.spec.places import visible
 from orchestrator.spec.pods import REMOTE_ROOT
 
@@ -107,11 +108,11 @@ def _roles(document: Document, nodes: Mapping[str, Any]) -> Iterator[Refusal]:
     named: set[str] = set()
     for key, place in roles.items() if isinstance(roles, dict) else ():
         path = ("roles", key)
+        names: Sequence[str] = ()
         try:
             names = expand(key)
         except NodeSetError as error:
             yield document.at(Label.VALUE_FORMAT, f"is no node set {error}", path, on_key=True)
-            names = ()
         for name in (name for name in names if name in named):
             message = f"role `{name}` goes to two places (got it again, expected it once)"
             yield document.at(Label.NAME_DUPLICATE, message, path, on_key=True)

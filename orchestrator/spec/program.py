@@ -15,8 +15,10 @@ from typing import Any, Literal
 from orchestrator.errors import Label, Refusal, Where
 from orchestrator.spec.document import Document
 from orchestrator.spec.faults import one_of, suggest
+from orchestrator.spec.names import Names
+from orchestrator.spec.nodesets import MAX_NAMES
 from orchestrator.spec.program_file import NONZERO, CommandRunFile
-from orchestrator.spec.roles import declared_roles, role_sets
+from orchestrator.spec.roles import declared_roles, missing, role_sets
 
 COMMAND = "command"
 PLACEHOLDERS = ("updates", "in", "out", "progress", "role", "deadline_ms", "device", "setup", "work")
@@ -107,7 +109,7 @@ def file_keys(document: Document) -> Iterator[tuple[str | int, ...]]:
 
 def meaning(document: Document) -> tuple[Refusal, ...]:
     """Refuses what no single value shows: roles, placeholders that stand for nothing, names twice."""
-    names, refusals = declared_roles(document)
+    names, refusals = declared_roles(document, MAX_NAMES)
     found = list(refusals)
     found.extend(_pairings(document, names) if names and not refusals else ())
     found.extend(_placeholders(document))
@@ -122,14 +124,14 @@ def meaning(document: Document) -> tuple[Refusal, ...]:
     return tuple(found)
 
 
-def _pairings(document: Document, names: tuple[str, ...]) -> Iterator[Refusal]:
-    sets, wrong = role_sets(document, "pairings", names)
+def _pairings(document: Document, names: Names) -> Iterator[Refusal]:
+    sets, wrong = role_sets(document, ("pairings",), names)
     yield from wrong
-    named = {name for roles in sets.values() for name in roles}
-    for name in names if isinstance(document.get("pairings"), dict) else ():
-        if name not in named:
-            message = f"role `{name}` has no pairing (got nothing, expected `{name}` in `pairings`)"
-            yield document.at(Label.PAIRING_MISSING, message, ("pairings", name))
+    if not isinstance(document.get("pairings"), dict):
+        return
+    for name in (names[index] for gap in missing(sets, len(names)) for index in gap):
+        message = f"role `{name}` has no pairing (got nothing, expected `{name}` in `pairings`)"
+        yield document.at(Label.PAIRING_MISSING, message, ("pairings", name))
 
 
 def _placeholders(document: Document) -> Iterator[Refusal]:
@@ -194,7 +196,7 @@ def build(
         model: what it says.
         files: every key path of `file_keys` -> the file that it names.
     """
-    names, _ = declared_roles(document)
+    names, _ = declared_roles(document, MAX_NAMES)
     said = model.program
     reference = said.reference
     return CommandRunSpec(
@@ -221,7 +223,7 @@ def build(
                 reference.compare.absolute,
             ),
         ),
-        roles=names,
+        roles=tuple(names),
     )
 
 

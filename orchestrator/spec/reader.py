@@ -127,7 +127,7 @@ class Reader:
         sample = document.get("sample")
         if not isinstance(sample, dict) or not sample:
             return None
-        if not all(type(size) is int and 1 <= size <= system.MAX_WORDS for size in sample.values()):
+        if not all(type(size) is int and 1 <= size <= data.MAX_WIDTH for size in sample.values()):
             return None
         width = sum(sample.values())
         header = system.header(sample) if named and width <= data.MAX_WIDTH else ()
@@ -174,7 +174,7 @@ class Reader:
         path = self._refer(document, "system")
         model = self._check(document, run.RunFile)
         spec = self.system(path) if path else None
-        self._refuse(document.path, *run.meaning(document, spec.rows if spec else None))
+        self._refuse(document.path, *run.meaning(document, spec))
         devices = self._devices(document)
         if model is None or spec is None or self.opened[document.path] or None in devices.values():
             return None
@@ -203,7 +203,10 @@ class Reader:
         model = self._check(document, lane.LaneFile, *lane.meaning(document))
         path = self._refer(document, "run")
         spec = self.run(path) if path else None
-        return lane.build(document, model, spec) if model and spec else None
+        self._refuse(document.path, *(lane.roles_fit(document, len(spec.roles)) if spec else ()))
+        if model is None or spec is None or self.opened[document.path]:
+            return None
+        return lane.build(document, model, spec)
 
     def _device(self, document: Document) -> DeviceSpec | None:
         model = self._check(document, device.DeviceFile, *device.meaning(document))

@@ -14,16 +14,18 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from orchestrator.errors import Label, Refusal, Where
+from orchestrator.spec import owners
 from orchestrator.spec.device import DeviceSpec
 from orchestrator.spec.document import Document
-from orchestrator.spec.faults import FileModel, one_of, suggest
-from orchestrator.spec.nodesets import assign
-from orchestrator.spec.roles import by_role, declared_roles, role_sets
+from orchestrator.spec.faults import MANY, FileModel, one_of, suggest
+from orchestrator.spec.names import Names
+from orchestrator.spec.owners import Ownership, OwnershipModel
+from orchestrator.spec.repeated import Repeated, repeated
+from orchestrator.spec.roles import by_role, declared_roles, missing, role_sets
 from orchestrator.spec.system import SystemSpec, Title
 from orchestrator.spec.units import Size, complain, describe
 
 Target = Literal["x86_64-linux", "aarch64-linux", "command"]
-Holding = Literal["replicated", "partitioned"]
 REST = "rest"
 TOPOLOGIES = ("pair", "star", "hierarchy")
 
@@ -71,14 +73,6 @@ class TopologyModel(FileModel):
     fan_out: Annotated[int, Field(ge=2, le=4096)] | None = Field(
         default=None, description="how many children a node has, in a hierarchy"
     )
-
-
-class OwnershipModel(FileModel):
-    """Who holds which part of the state."""
-
-    parameters: Holding = Field(default="replicated", description="on every role, or split between them")
-    optimizer_state: Holding = Field(default="replicated", description="on every role, or split between them")
-    gradients: Holding = Field(default="replicated", description="on every role, or split between them")
 
 
 class PairingModel(FileModel):
@@ -141,19 +135,9 @@ class Hierarchy:
 
 
 @dataclass(frozen=True)
-class Ownership:
-    """Who holds parameters, optimizer state and gradients: `replicated` or `partitioned`."""
-
-    parameters: Holding
-    optimizer_state: Holding
-    gradients: Holding
-
-
-@dataclass(frozen=True)
 class Pairing:
-    """What one role's program is made for: a target and, for a device role, a device profile."""
+    """What a role's program is made for: a target and, for a device role, a device profile."""
 
-    role: str
     target: str
     device: DeviceSpec | None
     where: Where
@@ -168,79 +152,86 @@ class RunSpec:
     name: str
     system: SystemSpec
     topology: Literal["pair", "star"] | Hierarchy
-    roles: tuple[str, ...]
-    samples: tuple[int, ...]
+    roles: Names
+    samples: Repeated[int]
     ownership: Ownership
-    pairings: tuple[Pairing, ...]
-    memory: tuple[int | None, ...]
+    pairings: Repeated[Pairing]
+    memory: Repeated[int | None]
 
     def where(self, *key_path: str | int, key: bool = False) -> Where:
         """Gives the place of a key path in the file."""
         return self.document.where(key_path, key=key)
 
 
-def meaning(document: Document, rows: int | None) -> tuple[Refusal, ...]:
+def meaning(document: Document, system: SystemSpec | None) -> tuple[Refusal, ...]:
     """Refuses what no single value shows: roles that do not fit together, counts that do not total.
 
     Args:
         document: the file.
-        rows: how many samples the system has; None where that cannot be said.
+        system: the system that it names; None where that cannot be said.
     """
     names, refusals = declared_roles(document)
     if not names or refusals:
         return refusals
-    found = list(_topology_fits(document, names))
+    found = list(_topology_fits(document, len(names)))
     for section in ("samples", "pairings", "memory"):
-        sets, wrong = role_sets(document, section, names)
+        sets, wrong = role_sets(document, (section,), names)
         found.extend(wrong)
         found.extend(_coverage(document, section, sets, names))
         if section == "samples" and not wrong:
-            found.extend(_total(document, sets, names, rows))
+            found.extend(_total(document, sets, names, system.rows if system else None))
+    found.extend(owners.meaning(document, names, _owned(system) if system else None))
     return tuple(found)
 
 
-def _topology_fits(document: Document, names: tuple[str, ...]) -> Iterator[Refusal]:
+def _owned(system: SystemSpec) -> dict[str, int]:
+    """Gives the words of every field whose coordinates have owners."""
+    return {each.name: each.size for each in system.parameters + system.state if not each.shared}
+
+
+def _topology_fits(document: Document, roles: int) -> Iterator[Refusal]:
     topology = document.get("topology")
     kind = topology.get("kind") if isinstance(topology, dict) else topology
-    if kind == "pair" and len(names) != 2:  # noqa: PLR2004 - a pair is two
-        message = f"a pair is two roles (got {len(names)}, expected 2)"
-        yield document.at(Label.TOPOLOGY, message, ("topology",))
-    if kind in ("star", "hierarchy") and len(names) < 2:  # noqa: PLR2004 - a root and another
-        message = f"a {kind} is a root and at least one more role (got {len(names)}, expected 2 or more)"
+    if kind == "pair" and roles != 2:  # noqa: PLR2004 - a pair is two
+        yield document.at(Label.TOPOLOGY, f"a pair is two roles (got {roles}, expected 2)", ("topology",))
+    if kind in ("star", "hierarchy") and roles < 2:  # noqa: PLR2004 - a root and another
+        message = f"a {kind} is a root and at least one more role (got {roles}, expected 2 or more)"
         yield document.at(Label.TOPOLOGY, message, ("topology",))
 
 
 def _coverage(
-    document: Document, section: str, sets: Mapping[str, tuple[str, ...]], names: tuple[str, ...]
+    document: Document, section: str, sets: Mapping[str, tuple[range, ...]], names: Names
 ) -> Iterator[Refusal]:
-    """Refuses roles that a mapping leaves out; `memory` may."""
+    """Refuses roles that a mapping leaves out, by name while they are few; `memory` may."""
     if section == "memory" or not isinstance(document.get(section), dict):
         return
-    chosen = assign(sets)
     label, what = (
         (Label.SAMPLES_COUNT, "row count") if section == "samples" else (Label.PAIRING_MISSING, "pairing")
     )
-    for name in names:
-        if name not in chosen:
-            message = f"role `{name}` has no {what} (got nothing, expected `{name}` in `{section}`)"
-            yield document.at(label, message, (section, name))
+    gaps = tuple(missing(sets, len(names)))
+    left_out = [names.text(gap.start, gap.stop) for gap in gaps]
+    if sum(map(len, gaps)) <= MANY:
+        left_out = [names[index] for gap in gaps for index in gap]
+    for name in left_out:
+        message = f"role `{name}` has no {what} (got nothing, expected `{name}` in `{section}`)"
+        yield document.at(label, message, (section, name))
 
 
 def _total(
-    document: Document, sets: Mapping[str, tuple[str, ...]], names: tuple[str, ...], rows: int | None
+    document: Document, sets: Mapping[str, tuple[range, ...]], names: Names, rows: int | None
 ) -> Iterator[Refusal]:
     counts = document.get("samples")
-    values = {name: counts[key] for name, key in assign(sets).items()}
-    if not all(value == REST or (type(value) is int and value >= 0) for value in values.values()):
+    heads = {key: sum(map(len, ranges)) for key, ranges in sets.items()}
+    if not all(counts[key] == REST or (type(counts[key]) is int and counts[key] >= 0) for key in heads):
         return
-    rests = [name for name, value in values.items() if value == REST]
-    if len(rests) > 1:
-        key = assign(sets)[rests[1]]
-        message = f"one role alone can have the rest (got {one_of(rests)}, expected one)"
-        yield document.at(Label.SAMPLES_COUNT, message, ("samples", key))
+    resting = [key for key in heads for _ in range(min(heads[key], 2)) if counts[key] == REST]
+    rests = sum(heads[key] for key in set(resting))
+    if rests > 1:
+        message = f"one role alone can have the rest (got {rests} in {one_of(resting)}, expected one)"
+        yield document.at(Label.SAMPLES_COUNT, message, ("samples", resting[1]))
         return
-    total = sum(value for value in values.values() if value != REST)
-    if rows is None or set(values) != set(names):
+    total = sum(counts[key] * heads[key] for key in heads if counts[key] != REST)
+    if rows is None or sum(heads.values()) != len(names):
         return
     if total > rows or (total < rows and not rests):
         expected = f"at most {rows}" if rests else f"{rows}"
@@ -253,10 +244,13 @@ def build(
 ) -> RunSpec:
     """Gives the typed run of a file that nothing is wrong with."""
     names, _ = declared_roles(document)
-    counts = by_role(document, "samples", names, model.samples)
-    fixed = sum(count for count in counts if count != REST)
-    pairings = by_role(document, "pairings", names, model.pairings)
-    keys = assign(role_sets(document, "pairings", names)[0])
+
+    def stated(section: str, values: Mapping[str, Any]) -> tuple[tuple[tuple[str, Any], int], ...]:
+        return by_role(role_sets(document, (section,), names)[0], len(names), values).runs
+
+    counts = [(count, roles) for (_, count), roles in stated("samples", model.samples)]
+    rest = system.rows - sum(count * roles for count, roles in counts if count != REST)
+    pairings = {key: _pairing(document, key, pairing, devices) for key, pairing in model.pairings.items()}
     topology: Any = model.topology.kind
     return RunSpec(
         path=document.path,
@@ -265,16 +259,15 @@ def build(
         system=system,
         topology=Hierarchy(model.topology.fan_out) if model.topology.fan_out is not None else topology,
         roles=names,
-        samples=tuple(system.rows - fixed if count == REST else count for count in counts),
-        ownership=Ownership(**model.ownership.model_dump()),
-        pairings=tuple(
-            Pairing(
-                role,
-                pairing.target,
-                devices[pairing.device] if pairing.device is not None else None,
-                document.where(("pairings", keys[role], "target")),
-            )
-            for role, pairing in zip(names, pairings, strict=True)
-        ),
-        memory=by_role(document, "memory", names, model.memory),
+        samples=repeated(((rest if count == REST else count, roles) for count, roles in counts), int),
+        ownership=owners.build(document, model.ownership, names),
+        pairings=Repeated(tuple((pairing, roles) for (_, pairing), roles in stated("pairings", pairings))),
+        memory=Repeated(tuple((asked, roles) for (_, asked), roles in stated("memory", model.memory))),
     )
+
+
+def _pairing(
+    document: Document, key: str, pairing: PairingModel, devices: Mapping[str, DeviceSpec]
+) -> Pairing:
+    device = devices[pairing.device] if pairing.device is not None else None
+    return Pairing(pairing.target, device, document.where(("pairings", key, "target")))

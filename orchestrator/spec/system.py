@@ -14,11 +14,13 @@ from typing import Annotated, Any, Literal, NamedTuple
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, WithJsonSchema
 
 from orchestrator.errors import Label, Refusal, Where
+from orchestrator.spec.data import MAX_WIDTH
 from orchestrator.spec.document import Document
 from orchestrator.spec.faults import FileModel, TextLike
+from orchestrator.spec.repeated import Repeated, repeated
 from orchestrator.spec.units import complain, describe
 
-MAX_WORDS = 1 << 20  # of one name, of a sample, of the whole state: the plan has each word of it
+MAX_WORDS = 8 << 20  # of one field and of the whole state
 RESERVED = frozenset({"rate", "i", "dot", "sum", "sqrt", "loss"})
 
 Title = Annotated[str, TextLike(r"[a-z0-9][a-z0-9._-]{0,63}", "lower-case letters, digits, -, _ and .")]
@@ -28,6 +30,7 @@ Identifier = Annotated[str, TextLike(r"[A-Za-z][A-Za-z0-9_]{0,62}", "a letter, t
 """A name inside a system's arithmetic."""
 
 Words = Annotated[int, Field(ge=1, le=MAX_WORDS)]
+Columns = Annotated[int, Field(ge=1, le=MAX_WIDTH)]
 
 
 def _initial(value: Any) -> Any:
@@ -78,7 +81,7 @@ class SystemFile(FileModel):
         description="what contributions read and the update changes"
     )
     state: Mapping[Identifier, FieldModel] = Field(default={}, description="what only the update reads")
-    sample: Annotated[Mapping[Identifier, Words], Field(min_length=1)] = Field(
+    sample: Annotated[Mapping[Identifier, Columns], Field(min_length=1)] = Field(
         description="the columns of one sample, in the order of the file: name and how many"
     )
     contribution: Annotated[tuple[str, ...], Field(min_length=1)] = Field(
@@ -122,14 +125,14 @@ class Statement:
 
 @dataclass(frozen=True)
 class FieldSpec:
-    """A named run of words: `size` of them, `initial` at first (one float for each word).
+    """A named run of words: `size` of them, `initial` at first (one float for each word, by runs).
 
     `shared` says that every role computes them for itself.
     """
 
     name: str
     size: int
-    initial: tuple[float, ...]
+    initial: Repeated[float]
     shared: bool
     where: Where
 
@@ -189,12 +192,12 @@ def meaning(document: Document) -> tuple[Refusal, ...]:
                 message = f"`{name}` is taken (got a name of {taken}, expected another)"
                 refusals.append(document.at(Label.NAME_DUPLICATE, message, (section, name), on_key=True))
             seen.setdefault(name, section)
-    refusals.extend(_too_many_words(document, "the state", "parameters", "state"))
-    refusals.extend(_too_many_words(document, "a sample", "sample"))
+    refusals.extend(_too_many_words(document, "the state", MAX_WORDS, "parameters", "state"))
+    refusals.extend(_too_many_words(document, "a sample", MAX_WIDTH, "sample"))
     return tuple(refusals)
 
 
-def _too_many_words(document: Document, what: str, *sections: str) -> Iterator[Refusal]:
+def _too_many_words(document: Document, what: str, most: int, *sections: str) -> Iterator[Refusal]:
     """Refuses the name with which a state or a sample becomes too large; each alone has its own bound."""
     total = 0
     for section in sections:
@@ -202,9 +205,9 @@ def _too_many_words(document: Document, what: str, *sections: str) -> Iterator[R
         for name in names if isinstance(names, dict) else ():
             path = (section, name) if section == "sample" else (section, name, "size")
             size = document.get(*path)
-            total += size if type(size) is int and 1 <= size <= MAX_WORDS else 0
-            if total > MAX_WORDS:
-                message = f"{what} has too many words (got {total} up to here, expected at most {MAX_WORDS})"
+            total += size if type(size) is int and 1 <= size <= most else 0
+            if total > most:
+                message = f"{what} has too many words (got {total} up to here, expected at most {most})"
                 yield document.at(Label.VALUE_RANGE, message, path)
                 return
 
@@ -234,12 +237,18 @@ def _fields(document: Document, section: str, fields: Mapping[str, FieldModel]) 
         FieldSpec(
             name,
             field.size,
-            field.initial if isinstance(field.initial, tuple) else (field.initial,) * field.size,
+            _words(field),
             field.shared,
             document.where((section, name), key=True),
         )
         for name, field in fields.items()
     )
+
+
+def _words(field: FieldModel) -> Repeated[float]:
+    if isinstance(field.initial, tuple):
+        return repeated(((word, 1) for word in field.initial), float.hex)
+    return Repeated(((field.initial, field.size),))
 
 
 def _statements(document: Document, section: str, texts: tuple[str, ...]) -> tuple[Statement, ...]:

@@ -14,13 +14,13 @@ GOOD = Path(__file__).parents[2] / "refusals" / "good"
 @pytest.mark.parametrize(
     ("fields", "place"),
     [
-        ("parameters: {a: {size: 1048576, initial: 0}, b: {size: 1, initial: 0}}", "parameters.b.size"),
+        ("parameters: {a: {size: 8388608, initial: 0}, b: {size: 1, initial: 0}}", "parameters.b.size"),
         (
-            "parameters: {a: {size: 600000, initial: 0}}\nstate: {b: {size: 600000, initial: 0}}",
+            "parameters: {a: {size: 4500000, initial: 0}}\nstate: {b: {size: 4500000, initial: 0}}",
             "state.b.size",
         ),
         ("parameters: {a: {size: 1, initial: 0}}\nsample: {x: 1048576, y: 1}", "sample.y"),
-        ("parameters: {a: {size: 1048577, initial: 0}}", "parameters.a.size"),
+        ("parameters: {a: {size: 8388609, initial: 0}}", "parameters.a.size"),
     ],
 )
 def test_a_state_is_bounded_as_a_whole_before_any_word_of_it_is_made(
@@ -41,11 +41,11 @@ def test_roles_are_bounded_together_as_one_set_is(tmp_path: Path) -> None:
     shutil.copytree(GOOD, tmp_path / "good")
     path = tmp_path / "good" / "run.toml"
     text = path.read_text()
-    many = ", ".join(f'"w{number}"' for number in range(60_000))
+    many = ", ".join(f'"w{2 * number}"' for number in range(60_000))
     path.write_text(text.replace('"worker[1-2]"]', f'"worker[1-2]", {many}]'))
     (refusal,) = validate((path,))
-    assert (refusal.label, refusal.key) == (Label.VALUE_RANGE, "roles[4095]")
-    keys = "\n".join(f'"x[1-4000],y{number}" = 1' for number in range(5_000))
+    assert (refusal.label, refusal.key) == (Label.VALUE_RANGE, "roles[4096]")
+    keys = "\n".join(f'"x[1-64]n[1-63]x0,y{number}" = 1' for number in range(5_000))
     path.write_text(text.replace("[pairings]", f"{keys}\n\n[pairings]"))
     found = validate((path,))
     assert 1 <= len(found) < 20

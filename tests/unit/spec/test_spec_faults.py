@@ -68,4 +68,4 @@ def test_choices_are_listed_up_to_a_bound() -> None:
     assert one_of([]) == "none"
     assert one_of(["a"]) == "a"
     assert one_of(["a", "b", "c"]) == "a, b or c"
-    assert one_of(f"n{number}" for number in range(100)).endswith("n15 or 84 more")
+    assert one_of([f"n{number}" for number in range(100)]).endswith("n15 or 84 more")

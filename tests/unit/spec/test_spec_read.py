@@ -56,20 +56,26 @@ def test_the_lane_of_the_samples() -> None:
     assert lane.deadlines == Deadlines(10_000, 5_000, 300_000, 120_000)
     assert lane.limits == Limits(1200.0, None)
     run, system = lane.run, lane.run.system
-    assert (run.topology, run.roles, run.samples) == ("pair", ("coordinator", "worker"), (1, 2))
+    assert (run.topology, tuple(run.roles), tuple(run.samples)) == (
+        "pair",
+        ("coordinator", "worker"),
+        (1, 2),
+    )
     assert run.ownership == Ownership("replicated", "replicated", "replicated")
     assert (system.rows, system.width, system.sample) == (3, 2, (("x", 1), ("y", 1)))
-    assert [(field.name, field.size, field.initial) for field in system.parameters] == [("w", 1, (0.0,))]
+    assert [(field.name, field.size, tuple(field.initial)) for field in system.parameters] == [
+        ("w", 1, (0.0,))
+    ]
     assert [statement.text for statement in system.contribution] == ["e = w * x - y", "g = e * x"]
     assert system.data.read_text() == "x,y\n1.0,1.5\n1.0,1.0\n1.0,0.5\n"
 
 
 def test_the_run_of_the_diabetes_study() -> None:
     run = read_run(ROOT / "specs" / "runs" / "mixed-isa.yaml")
-    assert run.roles == ("coordinator", "worker1", "worker2", "worker3")
-    assert run.samples == (100, 0, 300, 42)
+    assert tuple(run.roles) == ("coordinator", "worker1", "worker2", "worker3")
+    assert tuple(run.samples) == (100, 0, 300, 42)
     assert [pairing.target for pairing in run.pairings] == ["x86_64-linux"] + ["aarch64-linux"] * 3
-    assert run.memory == (None,) * 4
+    assert tuple(run.memory) == (None,) * 4
     assert str(run.pairings[3].where).endswith("specs/runs/mixed-isa.yaml:12:27")
 
 
@@ -108,7 +114,7 @@ def test_declarations_that_no_plan_realizes_yet_are_right_as_files(good: Path) -
     run = read_run(good / "run.yaml")
     assert run.topology == Hierarchy(2)
     assert run.ownership == Ownership("replicated", "partitioned", "replicated")
-    assert run.memory == (None, None, 64 << 20)
+    assert tuple(run.memory) == (None, None, 64 << 20)
     devices = [pairing.device and pairing.device.product for pairing in run.pairings]
     assert devices == [None, "NVIDIA GeForce RTX 3070", "NVIDIA GeForce RTX 3070"]
 
