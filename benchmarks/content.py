@@ -7,8 +7,9 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from orchestrator.build.binding import Binding
+from orchestrator.build.binding import NOWHERE, Binding
 from orchestrator.plan.derive import Planned, derive
 from orchestrator.plan.model import Role
 from orchestrator.spec import content
@@ -49,6 +50,17 @@ class Deployment:
     updates: int
     port: int
 
+    def _endpoints(self, role: Role) -> dict[str, Any]:
+        """The root listens, and the others dial it."""
+        there, nowhere = ("127.0.0.1", self.port), (NOWHERE, 0)
+        listens, dials = (there, nowhere) if role.index == 0 else (nowhere, there)
+        return {
+            "address": listens[0],
+            "port": listens[1],
+            "parent_address": dials[0],
+            "parent_port": dials[1],
+        }
+
     def binding(self, role: Role) -> Binding:
         """Give what is bound into a role's program."""
         from evidence.digest import sha256_bytes
@@ -63,8 +75,7 @@ class Deployment:
             target=self.updates,
             publish_at=0,
             data_sha256=sha256_bytes(self.planned.samples_of(role)),
-            address="127.0.0.1",
-            port=self.port,
+            **self._endpoints(role),
             connect_ms=10_000,
             round_ms=10_000,
             run_ms=300_000,

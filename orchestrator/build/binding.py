@@ -14,18 +14,19 @@ from typing import Any, Literal, Self
 
 SIZE = 512
 MAGIC = b"ORCHBND1"
-VERSION = 1
+VERSION = 2
 
 Mode = Literal["train", "evaluate"]
 
 _MODES: tuple[Mode, ...] = ("train", "evaluate")
 _CHECKED = SIZE - 32
-_LAYOUT = struct.Struct("<8sIIII32s32s32s16sQQQQQQQII16s16s248x")
+_LAYOUT = struct.Struct("<8sIIII32s32s32s16sQQQQQQQII16s16sII16sI220x")
 _LARGEST = 2**53  # numbers pass through JSON
 _PORTS = 65536
 _DIGEST = 32
 _SECRET = 16
 _ZERO = bytes(_DIGEST)
+NOWHERE = "0.0.0.0"  # noqa: S104  # a place where nobody listens and that nobody dials
 
 
 class BindingError(ValueError):
@@ -46,13 +47,16 @@ class Binding:
         target: version to reach.
         publish_at: version to publish at besides the target; 0 for none.
         data_sha256: digest of the role's `samples` file, hex.
-        address: IPv4 or IPv6 literal where the root listens, or that the role dials.
-        port: its port; 0 for a single role.
+        address: IPv4 or IPv6 literal where the role listens; `NOWHERE` for a role without children.
+        port: its port; 0 for a role without children.
         secret: of the launch, 32 lower-case hexadecimal digits; who does not know it is no role of it.
         connect_ms: until all roles have met.
         round_ms: for each wait of a round or a publication.
         run_ms: for the whole program.
         hold_after: reserved, 0.
+        parent_address: IPv4 or IPv6 literal that the role dials; `NOWHERE` for the root.
+        parent_port: its port; 0 for the root.
+        mesh: whether roles may open connections to each other besides those of the tree.
     """
 
     plan: str
@@ -71,6 +75,9 @@ class Binding:
     run_ms: int
     secret: str
     hold_after: int = 0
+    parent_address: str = NOWHERE
+    parent_port: int = 0
+    mesh: bool = False
 
     def pack(self) -> bytes:
         """The 512 bytes, the last 32 of them SHA-256 of the others.
@@ -79,7 +86,6 @@ class Binding:
             BindingError: a value has no place in the layout.
         """
         try:
-            address = _address(self.address)
             head = _LAYOUT.pack(
                 MAGIC,
                 VERSION,
@@ -91,10 +97,10 @@ class Binding:
                 _ZERO if self.restore_sha256 is None else _digest(self.restore_sha256),
                 uuid.UUID(self.run_id).bytes,
                 *(_number(name, getattr(self, name)) for name in _NUMBERS),
-                address.version,
-                _port(self.port),
-                address.packed,
+                *_endpoint(self.address, self.port),
                 _bytes("a secret", self.secret, _SECRET),
+                *_endpoint(self.parent_address, self.parent_port),
+                int(self.mesh),
             )
         except ValueError as error:
             raise BindingError(str(error)) from error
@@ -110,8 +116,9 @@ class Binding:
         if len(data) != SIZE or hashlib.sha256(data[:_CHECKED]).digest() != data[_CHECKED:]:
             raise BindingError("the binding is not whole")
         magic, version, mode, resume, _, plan, samples, manifest, run, *rest = _LAYOUT.unpack(data[:_CHECKED])
-        *numbers, family, port, address, secret = rest
-        if magic != MAGIC or version != VERSION or mode >= len(_MODES) or family not in _ADDRESS_BYTES:
+        *numbers, family, port, address, secret, parent_family, parent_port, parent_address, mesh = rest
+        families = {family, parent_family}
+        if magic != MAGIC or version != VERSION or mode >= len(_MODES) or not families <= set(_ADDRESS_BYTES):
             raise BindingError("the binding is of another form")
         binding = cls(
             plan=plan.hex(),
@@ -120,9 +127,12 @@ class Binding:
             resume=bool(resume),
             restore_sha256=None if manifest == _ZERO else manifest.hex(),
             data_sha256=samples.hex(),
-            address=str(ipaddress.ip_address(address[: _ADDRESS_BYTES[family]])),
+            address=_shown(family, address),
             port=port,
             secret=secret.hex(),
+            parent_address=_shown(parent_family, parent_address),
+            parent_port=parent_port,
+            mesh=bool(mesh),
             **dict(zip(_NUMBERS, numbers, strict=True)),
         )
         if binding.pack() != data:
@@ -169,11 +179,16 @@ def _number(name: str, value: int) -> int:
     return value
 
 
-def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
+def _endpoint(text: str, port: int) -> tuple[int, int, bytes]:
+    """Family, port and the address's bytes."""
     address = ipaddress.ip_address(text)
     if isinstance(address, ipaddress.IPv6Address) and address.scope_id is not None:
         raise BindingError(f"an address has no zone (got {text})")
-    return address
+    return address.version, _port(port), address.packed
+
+
+def _shown(family: int, data: bytes) -> str:
+    return str(ipaddress.ip_address(data[: _ADDRESS_BYTES[family]]))
 
 
 def _port(value: int) -> int:

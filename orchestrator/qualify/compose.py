@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from orchestrator.build.binding import Binding, Mode
 from orchestrator.qualify.command.start import start as command_start
-from orchestrator.qualify.endpoints import Endpoint
+from orchestrator.qualify.endpoints import Ends
 from orchestrator.qualify.launch import FROM_PLAN, OWN, Launch, PlacedFile, Start
 from orchestrator.qualify.view import View
 
@@ -52,13 +52,13 @@ class Wanted:
     port: int | None = None
 
 
-def compose(view: View, wanted: Wanted, *, endpoints: Mapping[str, Endpoint], secret: str) -> Launch:
+def compose(view: View, wanted: Wanted, *, ends: Mapping[str, Ends], secret: str) -> Launch:
     """The launch that is asked for.
 
     Args:
         view: the bundle, its `placed` files written.
         wanted: what the step asks for.
-        endpoints: role -> where it listens, or what it dials; port 0 for a run of one role.
+        ends: role -> where it listens and what it dials.
         secret: by which the roles of this launch know each other, 32 hexadecimal digits.
     """
     roles = view.roles if wanted.roles is None else wanted.roles
@@ -68,13 +68,14 @@ def compose(view: View, wanted: Wanted, *, endpoints: Mapping[str, Endpoint], se
         PlacedFile(f"restore/{name}", view.digest(source), source)
         for name, source in sorted((wanted.restore or {}).items())
     )
-    starts = (_start(view, wanted, role, (endpoints[role], secret), restored) for role in roles)
+    starts = (_start(view, wanted, role, (ends[role], secret), restored) for role in roles)
     return Launch(wanted.name, tuple(starts))
 
 
 def _start(
-    view: View, wanted: Wanted, role: str, chosen: tuple[Endpoint, str], restored: tuple[PlacedFile, ...]
+    view: View, wanted: Wanted, role: str, chosen: tuple[Ends, str], restored: tuple[PlacedFile, ...]
 ) -> Start:
+    ends, secret = chosen
     which = wanted.programs.get(role, OWN)
     own_words = hashlib.sha256(view.samples(role)).hexdigest()
     source = wanted.samples.get(role, FROM_PLAN)
@@ -90,9 +91,11 @@ def _start(
         target=wanted.target,
         publish_at=wanted.publish_at,
         data_sha256=own_words,
-        address=chosen[0].address,
-        port=chosen[0].port,
-        secret=chosen[1],
+        address=ends.listens.address,
+        port=ends.listens.port,
+        parent_address=ends.dials.address,
+        parent_port=ends.dials.port,
+        secret=secret,
         connect_ms=deadlines.connect_ms,
         round_ms=deadlines.round_ms,
         run_ms=deadlines.run_ms,

@@ -84,7 +84,7 @@ def _changed_samples(view: View, _base: Checkpoint, folder: str) -> Wanted:
 def _held_port(view: View, _base: Checkpoint, folder: str) -> Wanted:
     """A second root on the port that the holder's launch wrote down."""
     held = Launch.read((view.bundle / folder).parent / HOLDER)
-    return Wanted(_name(folder), epoch=1, target=1, roles=view.roles[:1], port=held.starts[0].binding.port)
+    return Wanted(_name(folder), epoch=1, target=1, roles=view.roles[:1], port=held.starts[0].bound.port)
 
 
 def _name(folder: str) -> str:

@@ -18,6 +18,7 @@ from orchestrator.oracle.reference import Version, bits, from_bits
 from orchestrator.plan.model import System
 from orchestrator.qualify.checks import Check, Verdict, equal, number
 from orchestrator.qualify.compose import Wanted, compose
+from orchestrator.qualify.endpoints import Ports, Way
 from orchestrator.qualify.launched import Launched
 from orchestrator.qualify.view import View
 
@@ -35,15 +36,13 @@ def began(view: View, step: str, name: str) -> tuple[Launched | None, tuple[Chec
 def as_asked(launched: Launched, wanted: Wanted) -> Check:
     """What was launched is what the step asks for: roles, programs, bindings, files and their bytes, nodes.
 
-    The ports and the secret are the acting side's to choose: one secret for a launch, one port for a node,
-    and that one the root's unless a tunnel leads to it.
+    The ports and the secret are the acting side's to choose: one secret for a launch, one port for a role
+    with children, and one for each tunnel to it.
     """
     view, name = launched.view, launched.launch.name
     secret = launched.launch.starts[0].binding.secret
-    endpoints = view.wiring.endpoints(_ports(launched, wanted))
-    expected = {
-        start.role: start for start in compose(view, wanted, endpoints=endpoints, secret=secret).starts
-    }
+    ends = view.wiring.ends(_ports(launched, wanted))
+    expected = {start.role: start for start in compose(view, wanted, ends=ends, secret=secret).starts}
     found = {start.role: start for start in launched.launch.starts}
     problems = [] if list(expected) == list(found) else [f"roles {', '.join(found)}"]
     is_named = name == launched.name.rpartition("/")[2] == wanted.name
@@ -65,13 +64,17 @@ def as_asked(launched: Launched, wanted: Wanted) -> Check:
     return equal(f"{name}-as-asked", inputs, fine, _all_or(problems, fine))
 
 
-def _ports(launched: Launched, wanted: Wanted) -> dict[str, int]:
-    """Node -> the port that the first of its roles was bound to; a step may name the root's."""
-    wiring = launched.view.wiring
-    ports: dict[str, int] = {}
-    for start in launched.launch.starts:
-        ports.setdefault(wiring.placement[start.role], start.binding.port)
-    return ports if wanted.port is None else {**ports, wiring.root_node: wanted.port}
+def _ports(launched: Launched, wanted: Wanted) -> Ports:
+    """The ports that were chosen, each as the first role bound to it has it; a step may name one."""
+    wiring, starts = launched.view.wiring, {start.role: start for start in launched.launch.starts}
+    listening = {role: starts[role].bound.port for role in wiring.listeners if role in starts}
+    if wanted.port is not None:
+        listening[launched.view.roles[0]] = wanted.port
+    tunnels: dict[Way, int] = {}
+    for role, way in wiring.ways.items():
+        if role in starts:
+            tunnels.setdefault(way, starts[role].bound.parent_port)
+    return Ports(listening, tunnels)
 
 
 def _differing(role: str, expected: Mapping[str, Any], found: Mapping[str, Any]) -> Iterator[str]:

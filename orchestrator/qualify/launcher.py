@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -17,6 +17,7 @@ from evidence.files import write_many
 from orchestrator.build.binding import Binding
 from orchestrator.errors import Label
 from orchestrator.qualify.compose import Wanted, compose
+from orchestrator.qualify.endpoints import Endpoint, Ends, Ports, Way
 from orchestrator.qualify.jobs import LOOK_S, Jobs
 from orchestrator.qualify.launch import Launch, RoleRecord, read_role
 from orchestrator.qualify.session import LISTEN_PORTS, Attempt, AttemptLostError, Session
@@ -75,7 +76,7 @@ class Launcher:
         said = f"{Label.PORT_IN_USE}\n".encode()
         taken = [role for role, record in records.items() if record.stderr == said]
         if taken and not port_is_taken:
-            port = begun.starts[0].binding.port
+            port = next(start.bound.port for start in begun.starts if start.role == taken[0])
             raise AttemptLostError(f"port {port} of {taken[0]} was taken by someone else")
         return records
 
@@ -83,7 +84,10 @@ class Launcher:
         """Says what to look at where nodes that reach each other without us did not."""
         said = f"{Label.CONNECT_DEADLINE}\n".encode()
         unmet = tuple(role for role, record in records.items() if record.stderr == said)
-        if advice := self.session.view.wiring.advice(unmet, launch.starts[0].binding.port, LISTEN_PORTS):
+        if not unmet or not self.session.view.wiring.parents:
+            return
+        ends = {start.role: _ends(start.bound) for start in launch.starts}
+        if advice := self.session.view.wiring.advice(unmet, ends, LISTEN_PORTS):
             self.session.observer.note(advice)
 
     def begin(self, wanted: Wanted) -> Launch:
@@ -97,8 +101,8 @@ class Launcher:
             return found
         view = self.session.view
         self._keep({self.session.bundle / name: data for name, data in wanted.placed.items()})
-        endpoints = view.wiring.endpoints(self._ports(wanted))
-        asked = compose(view, wanted, endpoints=endpoints, secret=secrets.token_hex(SECRET_BYTES))
+        ends = view.wiring.ends(self._ports(wanted))
+        asked = compose(view, wanted, ends=ends, secret=secrets.token_hex(SECRET_BYTES))
         launch = self.jobs.place(asked)
         launch.write(folder)
         jobs = {start.role: str(self.jobs.of(launch.name, start).folder) for start in launch.starts}
@@ -106,25 +110,24 @@ class Launcher:
         self.jobs.each(launch, lambda node, job: node.start(job))
         return launch
 
-    def _ports(self, wanted: Wanted) -> dict[str, int]:
-        """Node -> the port that its roles are bound to; tunnels to the root's are opened by the way."""
+    def _ports(self, wanted: Wanted) -> Ports:
+        """The ports that its roles are bound to; tunnels between their nodes are opened by the way."""
         session, wiring = self.session, self.session.view.wiring
-        roles = session.view.roles
-        port = wanted.port
-        if port is None:
-            port = session.free_port(roles[0]) if len(roles) > 1 else 0
-        ports = {wiring.root_node: port}
-        ends = self._forwarded(roles if wanted.roles is None else wanted.roles)
-        if ends:
-            to = (wiring.root_node, port)
-            ports |= session.wires.lay(self._key(wanted.name), session.crew, session.nodes, ends, to)
-        return ports
+        roles = session.view.roles if wanted.roles is None else wanted.roles
+        named = {} if wanted.port is None else {session.view.roles[0]: wanted.port}
+        asking = [role for role in wiring.listeners if role in roles and role not in named]
+        listening = named | session.free_ports(asking)
+        place = wiring.placement
+        ways = {way: (place[way[1]], listening[way[1]]) for way in self._ways(roles)}
+        if not ways:
+            return Ports(listening)
+        laid = session.wires.lay(self._key(wanted.name), session.crew, session.nodes, ways)
+        return Ports(listening, laid)
 
-    def _forwarded(self, roles: tuple[str, ...]) -> tuple[str, ...]:
-        """Nodes of these roles that need a tunnel to the root's."""
-        wiring = self.session.view.wiring
-        used = {wiring.placement[role] for role in roles}
-        return tuple(node for node in wiring.forwarded if node in used)
+    def _ways(self, roles: Iterable[str]) -> tuple[Way, ...]:
+        """The tunnels that these roles need."""
+        ways = self.session.view.wiring.ways
+        return tuple(dict.fromkeys(ways[role] for role in roles if role in ways))
 
     def _key(self, launch: str) -> str:
         return f"{self.folder}/{launch}"
@@ -134,8 +137,8 @@ class Launcher:
         folder = self.attempt.folder / launch.name
         if not self._journalled("launch.finished", launch.name):
             states = self._wait(launch)
-            for node, why in self.session.wires.lost(self._key(launch.name), _shortest_s(launch)).items():
-                self._tunnel_lost(launch, node, why)
+            for way, why in self.session.wires.lost(self._key(launch.name), _shortest_s(launch)).items():
+                self._tunnel_lost(launch, way, why)
             self._keep(self.jobs.collect(launch, states))
             if versions := self.jobs.progress(launch):
                 self._advanced(launch, versions)
@@ -158,8 +161,9 @@ class Launcher:
             why = "; ".join(f"{event.data['node']}: {event.data['reason']}" for event in ours)
             raise AttemptLostError(f"a tunnel was lost: {why}", counts=before > TUNNELS_LOST)
 
-    def _tunnel_lost(self, launch: Launch, node: str, why: str) -> None:
-        about = self._about(launch.name, node=node, reason=why)
+    def _tunnel_lost(self, launch: Launch, way: Way, why: str) -> None:
+        node, parent = way
+        about = self._about(launch.name, node=node, to=parent, reason=why)
         self.session.emit("tunnel.lost", self.attempt.step, about)
 
     def abandon(self, reason: str) -> None:
@@ -218,10 +222,11 @@ class Launcher:
             verb = "is" if len(gone) == 1 else "are"
             reason = f"the controller was gone, and so {verb} {', '.join(gone)}"
             raise AttemptLostError(reason, counts=False)
-        for node in self._forwarded(tuple(states)):
-            self._tunnel_lost(launch, node, "the controller that carried it was gone")
-            if any(state.status == "running" for state in states.values()):
-                raise AttemptLostError("the controller was gone, and its tunnels with it", counts=False)
+        ways = self._ways(states)
+        for way in ways:
+            self._tunnel_lost(launch, way, "the controller that carried it was gone")
+        if ways and any(state.status == "running" for state in states.values()):
+            raise AttemptLostError("the controller was gone, and its tunnels with it", counts=False)
         pids = {role: str(state.pid) for role, state in states.items()}
         self.session.emit("launch.reattached", self.attempt.step, self._about(launch.name, pids=pids))
 
@@ -329,6 +334,11 @@ class Launcher:
         for folder in {path.parent for path in files}:
             folder.mkdir(parents=True, exist_ok=True)
         write_many(self.session.withheld(self.attempt.step, files))
+
+
+def _ends(bound: Binding) -> Ends:
+    """What a role was bound to."""
+    return Ends(Endpoint(bound.address, bound.port), Endpoint(bound.parent_address, bound.parent_port))
 
 
 def _shortest_s(launch: Launch) -> float:

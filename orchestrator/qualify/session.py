@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path, PurePosixPath
@@ -146,21 +146,32 @@ class Session:
         """A path in the bundle as its manifest names it."""
         return path.relative_to(self.bundle).as_posix()
 
-    def free_port(self, role: str) -> int:
-        """A port on the role's node that no socket is bound to, outside the kernel's own range.
+    def free_ports(self, roles: Sequence[str]) -> dict[str, int]:
+        """Role -> a port of its own on its node, in one look at each of them.
+
+        No socket is bound to it, and it is outside the kernel's own range.
 
         Raises:
-            RemoteError: there is none, or the node refuses.
+            RemoteError: a node has too few, or refuses.
             StopLaneError: the lane is to end now.
         """
-        node = self.node(role)
-        ((taken, ephemeral),) = self.crew.each(
-            [(node.name, lambda: (node.used_ports(), node.ephemeral_ports()))]
-        )
-        free = [port for port in LISTEN_PORTS if port not in taken and port not in ephemeral]
-        if not free:
-            raise RemoteError(
-                f"{node.name}: no port is free (got 0 of {len(LISTEN_PORTS)}"
-                f" from {LISTEN_PORTS.start} on, expected 1)"
-            )
-        return random.choice(free)  # noqa: S311  # spreads runs over ports; nothing secret depends on it
+        by_node: dict[str, list[str]] = {}
+        for role in roles:
+            by_node.setdefault(self.placement[role], []).append(role)
+        looks = [(name, partial(_free, self.nodes[name])) for name in by_node]
+        ports: dict[str, int] = {}
+        for (name, asking), free in zip(by_node.items(), self.crew.each(looks), strict=True):
+            if len(free) < len(asking):
+                raise RemoteError(
+                    f"{name}: no port is free (got {len(free)} of {len(LISTEN_PORTS)}"
+                    f" from {LISTEN_PORTS.start} on, expected {len(asking)})"
+                )
+            # spreads runs over ports; nothing secret depends on it
+            ports |= zip(asking, random.sample(free, len(asking)), strict=True)
+        return ports
+
+
+def _free(node: Remote) -> list[int]:
+    """Ports of a node that a role may listen on."""
+    taken, ephemeral = node.used_ports(), node.ephemeral_ports()
+    return [port for port in LISTEN_PORTS if port not in taken and port not in ephemeral]

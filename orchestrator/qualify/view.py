@@ -9,6 +9,7 @@ import hashlib
 import os
 from array import array
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from orchestrator.oracle.reference import Reference, Version
 from orchestrator.plan.command import CommandPlan, command_plan
 from orchestrator.plan.derive import Planned, derive, other_plan
 from orchestrator.plan.model import Plan
+from orchestrator.plan.topology import Topology
 from orchestrator.qualify import parent as parents
 from orchestrator.qualify import pins
 from orchestrator.qualify.endpoints import Wiring
@@ -109,8 +111,13 @@ class View:
     def wiring(self) -> Wiring:
         """Which role runs on which node, and how they reach each other."""
         if self.pods is None:
-            return Wiring("loopback", dict.fromkeys(self.roles, LOCAL))
-        return self.pods.wiring
+            return Wiring("loopback", dict.fromkeys(self.roles, LOCAL), topology=self._tree)
+        return replace(self.pods.wiring, topology=self._tree)
+
+    @property
+    def _tree(self) -> Topology | None:
+        """Of native roles; those of a user's own program find each other by themselves."""
+        return None if self.command else self.planned.plan.topology
 
     def events(self) -> tuple[Event, ...]:
         """The journal as it stands; read again only when it has grown."""

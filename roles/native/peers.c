@@ -26,7 +26,7 @@ void peers_meet(const struct binding *binding, uint64_t start)
     if (IS_ROOT) {
         meeting_gather(peers.sockets, &binding->endpoint, &hello, deadline);
     } else {
-        peers.sockets[0] = meeting_join(&binding->endpoint, &hello, deadline);
+        peers.sockets[0] = meeting_join(&binding->parent, &hello, deadline);
         /* The root may wait for a later role until its own connect deadline; the first round begins after it. */
         peers.patience_from_ms = now + (int64_t)binding->connect_ms;
     }

@@ -28,9 +28,11 @@ struct binding {
     uint64_t connect_ms;
     uint64_t round_ms;
     uint64_t run_ms;
-    struct endpoint endpoint; /* the root listens there, the others dial it */
+    struct endpoint endpoint; /* where it listens; nowhere for a role without children */
     uint8_t secret[SECRET_BYTES]; /* of the launch: who does not know it is no role of it */
-    uint8_t reserved[248];
+    struct endpoint parent; /* what it dials; nowhere for the root */
+    uint32_t mesh; /* whether roles may connect to each other besides */
+    uint8_t reserved[220];
     uint8_t digest[32]; /* SHA-256 of all bytes before */
 };
 

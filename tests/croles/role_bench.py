@@ -12,11 +12,12 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from role_plans import Case
 
 from orchestrator.build.bind import bind
-from orchestrator.build.binding import Binding
+from orchestrator.build.binding import NOWHERE, Binding
 from orchestrator.build.compile import build_program
 from orchestrator.plan.model import Role
 
@@ -120,8 +121,7 @@ class Bench:
             target=setup.target,
             publish_at=setup.publish_at,
             data_sha256=hashlib.sha256(samples).hexdigest(),
-            address=setup.address,
-            port=self.port,
+            **self._endpoints(role, setup),
             connect_ms=setup.connect_ms,
             round_ms=setup.round_ms,
             run_ms=setup.run_ms,
@@ -131,6 +131,19 @@ class Bench:
         path = work / "role.elf"
         path.write_bytes(bind(program, binding))
         path.chmod(0o755)
+
+    def _endpoints(self, role: Role, setup: Setup) -> dict[str, Any]:
+        """The root listens, and the others dial it."""
+        if role.index == 0 and len(self.case.plan.roles) > 1:
+            return {"address": setup.address, "port": self.port}
+        if role.index == 0:
+            return {"address": NOWHERE, "port": 0}
+        return {
+            "address": NOWHERE,
+            "port": 0,
+            "parent_address": setup.address,
+            "parent_port": self.port,
+        }
 
     def start(
         self, *names: str, popen: Callable[..., subprocess.Popen[bytes]] = subprocess.Popen, **options: object

@@ -37,7 +37,6 @@ class Invocation:
         run_ms: after which the runner ends it.
     """
 
-    port: ClassVar[int] = 0
     publish_at: ClassVar[int] = 0
     secret: ClassVar[str] = ""
 

@@ -49,13 +49,13 @@ def act(launcher: Launcher) -> None:
     names = tuple(session.nodes)
     asked = session.crew.each([(name, partial(_look, session, name)) for name in names])
     nodes = dict(zip(names, asked, strict=True))
-    port = session.free_port(view.roles[0]) if len(view.roles) > 1 else None
-    for name in view.wiring.forwarded:
-        nodes[name]["tunnel"] = _tunnel(session, name, port or 0)
+    ports = session.free_ports(view.wiring.listeners)
+    for name, others in view.wiring.forwards.items():
+        nodes[name]["tunnels"] = {other: _tunnel(session, name, other, ports) for other in others}
     launcher.attempt.folder.mkdir(parents=True, exist_ok=True)
     write_whole(launcher.attempt.folder / "nodes.json", dumps(nodes))
     session.emulators |= emulated(view, nodes)
-    write_whole(session.bundle / "binding.json", dumps(_binding(view, nodes, port)))
+    write_whole(session.bundle / "binding.json", dumps(_binding(view, nodes, ports)))
 
 
 def _look(session: Session, name: str) -> dict[str, Any]:
@@ -80,12 +80,12 @@ def _facts_json(facts: NodeFacts) -> dict[str, Any]:
     return known
 
 
-def _tunnel(session: Session, name: str, port: int) -> str:
-    """Why no tunnel leads from this node to the root's; empty if one does."""
+def _tunnel(session: Session, name: str, other: str, ports: Mapping[str, int]) -> str:
+    """Why no tunnel leads from a node to a listening role's on another one; empty if one does."""
     key = f"{NAME}/{name}"
+    to = next(role for role in ports if session.placement[role] == other)
     try:
-        root = session.view.wiring.root_node
-        session.wires.lay(key, session.crew, session.nodes, (name,), (root, port))
+        session.wires.lay(key, session.crew, session.nodes, {(name, to): (other, ports[to])})
     except (UnreachableError, NodeLostError):
         raise
     except RemoteError as error:
@@ -120,7 +120,7 @@ def load(session: Session) -> None:
         session.emulators |= emulated(session.view, nodes)
 
 
-def _binding(view: View, nodes: Mapping[str, Any], port: int | None) -> dict[str, Any]:
+def _binding(view: View, nodes: Mapping[str, Any], ports: Mapping[str, int]) -> dict[str, Any]:
     """What `binding.json` says, of these nodes' words and the placement."""
     placement, pods = view.wiring.placement, view.pods
     kept = ("machine", "kernel", "hostname_sha256", "boot_id", "cpus", "memory_bytes", "quota_bytes")
@@ -141,7 +141,7 @@ def _binding(view: View, nodes: Mapping[str, Any], port: int | None) -> dict[str
                 "node": placement[role],
                 "target": target,
                 "emulator": emulators.get(role),
-                "port": port if role == view.roles[0] else None,
+                "port": ports.get(role),
                 "device": None,
             }
             for role, target in view.targets.items()
@@ -156,7 +156,8 @@ def judge(view: View) -> tuple[Check, ...]:
     if nodes is None or binding is None:
         return (Check("nodes", Verdict.UNKNOWN, (file, "binding.json"), "facts of every node", "nothing"),)
     placement = view.wiring.placement
-    expected = _binding(view, nodes, binding["roles"][view.roles[0]]["port"])
+    ports = {role: binding["roles"][role]["port"] for role in view.wiring.listeners}
+    expected = _binding(view, nodes, ports)
     fine = "what the nodes said of themselves"
     checks = [
         equal("binding", ("binding.json", file), fine, fine if binding == expected else "something else")
@@ -233,8 +234,10 @@ def _supplies(view: View, file: str, name: str, node: Mapping[str, Any]) -> Iter
             verdict = Verdict.PASS if is_enough else Verdict.FAIL
             said = got if is_enough else f"{Label.DISK_SPACE}: {got}"
             yield Check(f"{name}-{unit}", verdict, (file,), expected, said)
-    if name in view.wiring.forwarded:
-        yield equal(f"{name}-tunnel", (file,), "it carries", node["tunnel"] or "it carries")
+    if others := view.wiring.forwards.get(name):
+        faults = [f"to {other}: {node['tunnels'][other]}" for other in others if node["tunnels"][other]]
+        fine = f"it carries to {', '.join(others)}"
+        yield equal(f"{name}-tunnel", (file,), fine, "; ".join(faults) or fine)
 
 
 def _instruction_set(view: View, file: str, role: str, node: Mapping[str, Any]) -> Check:

@@ -146,7 +146,7 @@ def no_tunnel_carried(bundle: Path) -> None:
     edit(
         bundle,
         "steps/preflight/1/nodes.json",
-        lambda value: value["n1"].update(tunnel="tunnel-refused: n1: no"),
+        lambda value: value["n1"].update(tunnels={"n0": "tunnel-refused: n1: no"}),
     )
 
 
@@ -157,10 +157,10 @@ FORGERIES: dict[str, tuple[str, Forge]] = {
     "another pod from the beginning": ("direct", pinned_otherwise(pod="another")),
     "another host key from the beginning": ("direct", pinned_otherwise(host_key="SHA256:" + "A" * 43)),
     "another address from the beginning": ("direct", pinned_otherwise(node="n0", address="10.9.9.9")),
-    "a worker dialled loopback": ("direct", bound("split/1/part-2", 1, address="127.0.0.1")),
-    "a worker dialled another port": ("direct", bound("split/1/part-2", 1, port=9)),
+    "a worker dialled loopback": ("direct", bound("split/1/part-2", 1, parent_address="127.0.0.1")),
+    "a worker dialled another port": ("direct", bound("split/1/part-2", 1, parent_port=9)),
     "the root listened elsewhere": ("ssh-tunnel", bound("uninterrupted/1/run-1", 0, address="0.0.0.0")),
-    "a tunnel ended elsewhere": ("ssh-tunnel", bound("uninterrupted/1/run-1", 1, address="10.0.0.1")),
+    "a tunnel ended elsewhere": ("ssh-tunnel", bound("uninterrupted/1/run-1", 1, parent_address="10.0.0.1")),
     "nobody connected": ("direct", nobody_connected),
     "a clock was an hour off": ("direct", the_clock_was_right),
     "no tunnel carried": ("ssh-tunnel", no_tunnel_carried),

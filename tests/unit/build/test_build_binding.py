@@ -32,6 +32,9 @@ BINDINGS = st.builds(
     run_ms=NUMBERS,
     secret=st.binary(min_size=16, max_size=16).map(bytes.hex),
     hold_after=NUMBERS,
+    parent_address=st.ip_addresses().map(str),
+    parent_port=st.integers(0, 65535),
+    mesh=st.booleans(),
 )
 
 
@@ -61,7 +64,7 @@ def test_other_bytes_are_no_binding(data):
         Binding.unpack(data)
 
 
-@pytest.mark.parametrize("at", [0, 8, 12, 16, 20, 192, 204, 232, 479])
+@pytest.mark.parametrize("at", [0, 8, 12, 16, 20, 192, 204, 232, 244, 256, 260, 479])
 def test_a_whole_binding_has_one_right_form(at):
     """Bytes that mean nothing are zero, even under a fitting checksum."""
     data = bytearray(ONE_BINDING.pack())
@@ -88,6 +91,8 @@ def test_a_whole_binding_has_one_right_form(at):
         {"port": 65536},
         {"port": -1},
         {"address": "localhost"},
+        {"parent_address": "localhost"},
+        {"parent_port": 65536},
         {"address": "fe80::1%eth0"},
     ],
 )
@@ -108,8 +113,9 @@ def test_other_names_are_refused(value):
 
 
 def test_the_layout_is_the_documented_one():
-    data = replace(ONE_BINDING, restore_sha256="ef" * 32, address="2001:db8::7").pack()
-    assert data[:12] == b"ORCHBND1\1\0\0\0"
+    given_all = {"restore_sha256": "ef" * 32, "address": "2001:db8::7", "parent_address": "10.0.0.9"}
+    data = replace(ONE_BINDING, **given_all, parent_port=4001, mesh=True).pack()
+    assert data[:12] == b"ORCHBND1\2\0\0\0"
     assert data[24:56] == b"\xab" * 32
     assert data[56:88] == b"\xcd" * 32
     assert data[88:120] == b"\xef" * 32
@@ -118,4 +124,8 @@ def test_the_layout_is_the_documented_one():
     assert (data[192], int.from_bytes(data[196:200], "little")) == (6, 4000)
     assert data[200:216] == ipaddress.ip_address("2001:db8::7").packed
     assert data[216:232] == b"\x5e" * 16
-    assert data[232:480] == bytes(248)
+    assert (data[232], int.from_bytes(data[236:240], "little")) == (4, 4001)
+    assert data[240:256] == ipaddress.ip_address("10.0.0.9").packed + bytes(12)
+    assert data[256:480] == b"\1" + bytes(223)
+    nobody = ONE_BINDING.pack()
+    assert nobody[232:256] == b"\4" + bytes(23)
