@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import reduce
 from itertools import islice
+from typing import TypeVar
 
 from orchestrator.oracle.arithmetic import SINGLE, Store, Word, Words, columns, compile_statements, divide
 from orchestrator.plan.model import Field, Plan, Role
@@ -108,20 +109,22 @@ class Reference:
         self._plan = plan
         system = plan.system
         # the samples of all owners at once: to the per-sample program it is nothing who owns one
-        samples = columns(system.rows)
+        samples = self._samples = columns(system.rows)
         self._constant = samples.constant
-        self._inner = _store(system.parameters + system.sample, samples)
-        _place(
+        self._inner = store_of(system.parameters + system.sample, samples)
+        place(
             self._inner,
             system.sample,
             (words[at :: system.sample_words].tolist() for at in range(system.sample_words)),
         )
+        for statement in system.forward:
+            self._inner[statement.target] = [self._constant(0.0)]
         self._sample_program = compile_statements(system.contribution + system.evaluate, self._inner, samples)
         self._terms = [self._inner[field.name] for field in system.contributions]
         self._terms += [self._inner[name] for name in system.results]
         means = tuple(Field(f"mean_{field.name}", field.size) for field in system.contributions)
         self._read = system.state_fields + means
-        self._outer = _store(self._read, SINGLE)
+        self._outer = store_of(self._read, SINGLE)
         self._outer["rate"] = [system.rate]
         self._update_program = compile_statements(system.update, self._outer, SINGLE)
 
@@ -154,42 +157,38 @@ class Reference:
         return self._results(total)
 
     def contributions(self, version: Version) -> Callable[[Role], list[float]]:
-        """What each owner adds of its own to the round that reads this version: sums, results, mass.
+        """What each owner adds of its own to the round that reads this version: sums, results, mass."""
+        self._run_samples(version)
+        return lambda role: self._sums(self._plan.rows(role))
 
-        Each word is summed from +0.0 in sample order.
-        """
-        _place(self._inner, self._plan.system.parameters, map(self._constant, version.words))
+    def _run_samples(self, version: Version) -> None:
+        """The per-sample program over all samples, at this version's parameters."""
+        place(self._inner, self._plan.system.parameters, map(self._constant, version.words))
         for step in self._sample_program:
             step()
 
-        def own(role: Role) -> list[float]:
-            rows = slice(role.first_sample, role.first_sample + role.samples)
-            sums = [reduce(operator.add, word[rows], 0.0) for term in self._terms for word in term]
-            return [*sums, float(role.samples)]
-
-        return own
+    def _sums(self, rows: range) -> list[float]:
+        """Contributions, results and mass of these samples, each word summed from +0.0 in their order."""
+        own = slice(rows.start, rows.stop)
+        sums = [reduce(operator.add, word[own], 0.0) for term in self._terms for word in term]
+        return [*sums, float(len(rows))]
 
     def _advance(self, version: Version) -> Version:
         number = version.number + 1
         system = self._plan.system
         total = self._total(version, number)
         means = (divide(word, total[-1]) for word in total)
-        _place(self._outer, self._read, (*version.words, *means))
+        place(self._outer, self._read, (*version.words, *means))
         for step in self._update_program:
             step()
         words = array("d")
         for field in system.state_fields:
             words.extend(self._outer[field.name])
-        if not all(map(math.isfinite, words)):
-            raise NonFiniteError(number, "the new state")
-        return Version(number, words, self._results(total))
+        return Version(number, finite(words, number, "the new state"), self._results(total))
 
     def _total(self, version: Version, number: int) -> list[float]:
         """The root's subtotal, which is everyone's."""
-        total = self._combined(self.contributions(version))
-        if not all(map(math.isfinite, total)):
-            raise NonFiniteError(number, "the combined total")
-        return total
+        return finite(self._combined(self.contributions(version)), number, "the combined total")
 
     def _combined(self, contribution: Callable[[Role], list[float]]) -> list[float]:
         """S(0), where S(i) is role i's own sums, and S(c) of its children c added in their order.
@@ -215,11 +214,26 @@ class Reference:
         return dict(zip(names, total[-1 - len(names) : -1], strict=True))
 
 
-def _store(fields: Iterable[Field], words: Words[Word]) -> Store[Word]:
+Numbers = TypeVar("Numbers", "list[float]", "array[float]")
+
+
+def finite(words: Numbers, number: int, what: str) -> Numbers:
+    """The words, if every one is finite.
+
+    Raises:
+        NonFiniteError: at update `number`, of `what`.
+    """
+    if not all(map(math.isfinite, words)):
+        raise NonFiniteError(number, what)
+    return words
+
+
+def store_of(fields: Iterable[Field], words: Words[Word]) -> Store[Word]:
+    """Room for the words of these fields, +0.0 each."""
     return {field.name: [words.constant(0.0)] * field.size for field in fields}
 
 
-def _place(store: Store[Word], fields: Iterable[Field], words: Iterable[Word]) -> None:
+def place(store: Store[Word], fields: Iterable[Field], words: Iterable[Word]) -> None:
     """Gives the fields these words, in order; those past the last field are left."""
     following = iter(words)
     for field in fields:

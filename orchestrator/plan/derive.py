@@ -109,6 +109,13 @@ def plan_of(run: RunSpec | CommandRunSpec) -> Plan | CommandPlan:
 
 def run_refusals(run: RunSpec) -> Iterable[Refusal]:
     """What a run spec asks for that no engine here realizes: refused by name, never done some other way."""
+    if run.system.kind != "data-parallel":
+        yield Refusal(
+            Label.OWNERSHIP_UNSUPPORTED,
+            f"no program is built for a system of this kind (got {run.system.kind}, expected data-parallel)",
+            run.where("system"),
+            "system",
+        )
     if run.topology not in ("pair", "star"):
         yield Refusal(
             Label.TOPOLOGY,
@@ -153,6 +160,8 @@ def _system(spec: SystemSpec, programs: Programs, samples: Samples) -> System:
         rows=samples.rows,
         samples_sha256=hashlib.sha256(encode(samples.words)).hexdigest(),
         numerics=spec.numerics,
+        forward=programs.forward,
+        local=programs.local,
     )
 
 

@@ -53,7 +53,7 @@ class System:
 
     Attributes:
         name: what people call it; outside every identity.
-        kind: `data-parallel`.
+        kind: `data-parallel`, `coordinate-owned` or `independent`: see `docs/systems.md`.
         parameters: fields that contributions read.
         state: optimizer state fields.
         sample: the columns of one sample, in file order.
@@ -66,6 +66,8 @@ class System:
         rows: samples.
         samples_sha256: of all sample words, row by row, little-endian binary64.
         numerics: `binary64-ordered`.
+        forward: of `coordinate-owned`, for each sample the sums over coordinates that owners make together.
+        local: of `independent`, what one sample does to each coordinate; it is instead of the update.
     """
 
     name: str
@@ -82,6 +84,8 @@ class System:
     rows: int
     samples_sha256: str
     numerics: str
+    forward: tuple[Assignment, ...] = ()
+    local: tuple[Assignment, ...] = ()
 
     @property
     def state_fields(self) -> tuple[Field, ...]:
@@ -99,9 +103,21 @@ class System:
         return sum(field.size for field in self.sample)
 
     @property
+    def has_own_rows(self) -> bool:
+        """Whether samples are dealt out by rows; else every role has all of them, in its own columns."""
+        return self.kind == "data-parallel"
+
+    @property
+    def combined(self) -> tuple[Field, ...]:
+        """What is added up over all roles besides results: contributions, or forward sums of every sample."""
+        if self.has_own_rows:
+            return self.contributions
+        return tuple(Field(statement.target, self.rows) for statement in self.forward)
+
+    @property
     def combined_words(self) -> int:
-        """Words of one owner's contribution frame: contributions, results, the sample mass, in that order."""
-        return sum(field.size for field in self.contributions) + len(self.results) + 1
+        """Words of one owner's frame: what is combined, results, the sample mass, in that order."""
+        return sum(field.size for field in self.combined) + len(self.results) + 1
 
     @cached_property
     def digest(self) -> str:
@@ -110,7 +126,9 @@ class System:
 
     def as_json(self) -> dict[str, object]:
         """Everything that the identity covers; not the name, nor the text that the trees were parsed from."""
+        of_the_kind = {"forward": self.forward, "local": self.local}
         return {
+            **{name: [as_json(each) for each in program] for name, program in of_the_kind.items() if program},
             "kind": self.kind,
             "parameters": [_field_json(field) for field in self.parameters],
             "state": [_field_json(field) for field in self.state],
@@ -160,6 +178,21 @@ class Plan:
     def held(self, field: Field, role: Role) -> Part:
         """Coordinates of a state field that a role holds from update to update."""
         return self.owned(field, role) if self.is_partitioned(field) else part(0, 1, field.size)
+
+    def rows(self, role: Role) -> range:
+        """The samples that a role has."""
+        if self.system.has_own_rows:
+            return range(role.first_sample, role.first_sample + role.samples)
+        return range(self.system.rows)
+
+    def columns(self, field: Field, role: Role) -> Part:
+        """The coordinates of a sample field that a role has.
+
+        Where it has all samples, these are its own coordinates; a column of one word is everyone's.
+        """
+        if self.system.has_own_rows or field.size == 1:
+            return part(0, 1, field.size)
+        return self.ownership.owned(field.size, role.index, len(self.roles))
 
     def published(self, field: Field, role: Role) -> Part:
         """Coordinates of a state field that a role writes into a checkpoint.

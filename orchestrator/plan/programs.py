@@ -1,10 +1,13 @@
-"""A system's three programs, typed: contribution, update, evaluate.
+"""A system's programs, typed: contribution, update, evaluate, and what its kind has besides or instead.
 
 Who may read and write what (the seat of the rule that a contribution reads one version of the state):
 
 * `contribution` reads parameters and one sample; writes locals, among them the contributions;
 * `evaluate` goes on where `contribution` stopped, and assigns scalar results, `loss` among them;
-* `update` reads parameters, state, `rate` and `mean_X` for every contribution X; writes parameters and state.
+* `update` reads parameters, state, `rate` and means `mean_X`; writes parameters and state;
+* `forward`, of `coordinate-owned`, runs before `contribution`: each statement is one sum over coordinates;
+* `local`, of `independent`, is all there is besides `evaluate`: it reads the state, `rate` and one sample and
+  writes the state. `evaluate` then yields the sums over coordinates that it assigns.
 
 A name X is a contribution if and only if `update` reads `mean_X`.
 """
@@ -12,13 +15,13 @@ A name X is a contribution if and only if `update` reads `mean_X`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from orchestrator.errors import Label, Refusal
 from orchestrator.plan import grammar, shapes
 from orchestrator.plan.model import Field
-from orchestrator.plan.tree import Assignment
+from orchestrator.plan.tree import Assignment, Dot, Sum, names
 from orchestrator.spec.system import Statement, SystemSpec
 
 MEAN = "mean_"
@@ -33,11 +36,9 @@ class Programs:
     contribution: tuple[Assignment, ...]
     update: tuple[Assignment, ...]
     evaluate: tuple[Assignment, ...]
-
-    @property
-    def results(self) -> tuple[str, ...]:
-        """What evaluation yields: every name that `evaluate` assigns."""
-        return tuple(statement.target for statement in self.evaluate)
+    results: tuple[str, ...]
+    forward: tuple[Assignment, ...]
+    local: tuple[Assignment, ...]
 
 
 class _Collector:
@@ -71,6 +72,14 @@ class _Collector:
 def type_programs(spec: SystemSpec) -> tuple[Programs | None, tuple[Refusal, ...]]:
     """The typed programs, or every refusal that its statements earn (then the first value is None)."""
     out = _Collector()
+    programs = _independent(out, spec) if spec.kind == "independent" else _of_contributions(out, spec)
+    if out.refusals:
+        return None, tuple(sorted(out.refusals, key=lambda refusal: refusal.where))
+    return programs, ()
+
+
+def _of_contributions(out: _Collector, spec: SystemSpec) -> Programs:
+    """Of a system whose update reads means of what its samples contribute."""
     parameters = {field.name: field.size for field in spec.parameters}
     state = {field.name: field.size for field in spec.state}
     sample = {field.name: field.size for field in spec.sample}
@@ -78,13 +87,16 @@ def type_programs(spec: SystemSpec) -> tuple[Programs | None, tuple[Refusal, ...
     inner = shapes.Scope(
         {**parameters, **sample}, {}, why_not=_absent(state, "contributions read parameters and one sample")
     )
+    forward = out.program(spec.forward, inner)
+    _check_sums(out, spec, spec.forward, forward)
+    inner.assigned.clear()
     contribution = out.program(spec.contribution, inner)
     locals_of_contribution = dict(inner.assigned)
 
     broken_means = {f"{MEAN}{name}" for name in inner.broken}
     scope = shapes.Scope(dict(inner.readable), {}, why_not=inner.why_not, broken=set(inner.broken))
     evaluate = out.program(spec.evaluate, scope)
-    _check_results(out, spec, evaluate)
+    _check_results(out, spec, evaluate, _results(evaluate, _is_assigned))
 
     contributions = _contributions(out, spec, contribution, locals_of_contribution)
     means = {f"{MEAN}{field.name}": field.size for field in contributions}
@@ -92,32 +104,87 @@ def type_programs(spec: SystemSpec) -> tuple[Programs | None, tuple[Refusal, ...
     not_here = _absent(sample, "an update reads means, not single samples")
     writable = {**parameters, **state}
     update = out.program(spec.update, shapes.Scope(readable, writable, why_not=not_here, broken=broken_means))
-    if out.refusals:
-        return None, tuple(sorted(out.refusals, key=lambda refusal: refusal.where))
-    return Programs(contributions, contribution, update, evaluate), ()
+    results = _results(evaluate, _is_assigned)
+    return Programs(contributions, contribution, update, evaluate, results, forward, ())
+
+
+def _independent(out: _Collector, spec: SystemSpec) -> Programs:
+    """Of a system whose coordinates go by themselves from sample to sample."""
+    parameters = {field.name: field.size for field in spec.parameters}
+    state = {field.name: field.size for field in spec.state}
+    sample = {field.name: field.size for field in spec.sample}
+    own = {**parameters, **state}
+    local = out.program(spec.local, shapes.Scope({**own, **sample, "rate": 1}, own))
+    not_here = _absent(state, "evaluation reads parameters and one sample")
+    evaluate = out.program(spec.evaluate, shapes.Scope({**parameters, **sample}, {}, why_not=not_here))
+    results = _results(evaluate, _is_sum)
+    _check_results(out, spec, evaluate, results)
+    if len(evaluate) == len(spec.evaluate):
+        for statement, assignment in zip(spec.evaluate, evaluate, strict=True):
+            if read := [name for name in names(assignment.value) if name in results]:
+                message = f"{read[0]} is a sum over all owners' coordinates, and no owner has it"
+                message += f" (got {read[0]} in {assignment.target}, expected other names)"
+                out.refuse(Label.EXPRESSION_TYPE, statement, message)
+    return Programs((), (), (), evaluate, results, (), local)
+
+
+def _is_assigned(_: Assignment) -> bool:
+    return True
+
+
+def _is_sum(statement: Assignment) -> bool:
+    """Whether it is one sum over coordinates, to which each owner can add those of its own."""
+    return statement.size == 1 and isinstance(statement.value, Dot | Sum)
+
+
+def _results(evaluate: tuple[Assignment, ...], counts: Callable[[Assignment], bool]) -> tuple[str, ...]:
+    """What evaluation yields; where owners have their own coordinates alone, the sums over them."""
+    return tuple(statement.target for statement in evaluate if counts(statement))
+
+
+def _check_sums(
+    out: _Collector, spec: SystemSpec, statements: tuple[Statement, ...], typed: tuple[Assignment, ...]
+) -> None:
+    """Each owner adds the terms of its own coordinates: such a statement is one sum of words with owners."""
+    if len(statements) != len(typed):
+        return
+    fields = {field.name for field in spec.parameters if not field.shared}
+    fields |= {column.name for column in spec.sample if column.size > 1}
+    for statement, assignment in zip(statements, typed, strict=True):
+        if not _is_sum(assignment) or not fields.issuperset(names(assignment.value)):
+            out.refuse(
+                Label.EXPRESSION_TYPE,
+                statement,
+                "a forward statement is one sum over coordinates"
+                f" (got {statement.text.strip()}, expected {assignment.target} = dot(..) or sum(..)"
+                f" of {', '.join(sorted(fields))})",
+            )
 
 
 def _absent(names: Mapping[str, int], reason: str) -> dict[str, str]:
     return dict.fromkeys(names, reason)
 
 
-def _check_results(out: _Collector, spec: SystemSpec, evaluate: tuple[Assignment, ...]) -> None:
+def _check_results(
+    out: _Collector, spec: SystemSpec, evaluate: tuple[Assignment, ...], results: tuple[str, ...]
+) -> None:
     if not spec.evaluate or len(evaluate) != len(spec.evaluate):
         return
     for number, assignment in enumerate(evaluate):
-        if assignment.size != 1:
+        if assignment.target in results and assignment.size != 1:
             out.refuse(
                 Label.EXPRESSION_TYPE,
                 spec.evaluate[number],
                 "evaluation assigns scalars"
                 f" (got {assignment.target} of {assignment.size} words, expected one word)",
             )
-    if "loss" not in {assignment.target for assignment in evaluate}:
-        shown = ", ".join(assignment.target for assignment in evaluate)
+    if "loss" not in results:
+        shown = ", ".join(results) or "no sum over coordinates"
+        expected = "loss" if spec.kind != "independent" else "loss = dot(..) or sum(..)"
         out.refuse(
             Label.EXPRESSION_TYPE,
             spec.evaluate[0],
-            f"evaluation assigns no loss (got {shown}, expected loss)",
+            f"evaluation assigns no loss (got {shown}, expected {expected})",
         )
 
 

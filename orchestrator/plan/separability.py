@@ -11,7 +11,7 @@ owners there are or which coordinate is whose: an update is separable for every 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from orchestrator.errors import Label, Refusal
@@ -21,6 +21,7 @@ from orchestrator.plan.tree import Assignment
 from orchestrator.spec.system import FieldSpec, Statement, SystemSpec
 
 _REPLICATE = "replicated ownership computes it everywhere"
+_APART = "in a system of this kind an owner has nothing but its own coordinates"
 
 
 @dataclass(frozen=True)
@@ -38,34 +39,57 @@ class _Read:
 
 
 def separability_refusals(spec: SystemSpec, programs: Programs) -> tuple[Refusal, ...]:
-    """Every reason why the coordinates of this update cannot be computed apart; none if they can be.
+    """Every reason why the coordinates of this system cannot be computed apart; none if they can be.
+
+    Where owners have columns instead of rows, what one sample does to a coordinate must come apart as well;
+    there a column of one word is shared, and so are forward sums.
 
     Args:
         spec: the system as declared.
         programs: its typed programs.
     """
-    update = _Update(spec, programs)
-    found = [
-        refusal
-        for statement, assignment in zip(spec.update, programs.update, strict=True)
-        for refusal in update.statement(statement, assignment)
-    ]
+    fields = spec.parameters + spec.state
+    size = {"rate": 1} | {field.name: field.size for field in fields}
+    shared = {"rate"} | {field.name for field in fields if field.shared}
+    means = {f"{MEAN}{field.name}": field.size for field in programs.contributions}
+    columns = {column.name: column.size for column in spec.sample}
+    one_word = {name for name, words in columns.items() if words == 1}
+    update = _Walk(shared, size | means, means, _REPLICATE if spec.kind == "data-parallel" else _APART)
+    found = list(update.program(spec.update, programs.update))
+    if spec.kind == "coordinate-owned":
+        forward = {statement.target: 1 for statement in programs.forward}
+        alike = shared | one_word | forward.keys() | set(programs.results)
+        samples = _Walk(alike, size | columns | forward, {}, _APART)
+        found += samples.program(spec.contribution + spec.evaluate, programs.contribution + programs.evaluate)
+    if spec.kind == "independent":
+        update = _Walk(shared | one_word, size | columns, {}, _APART)
+        found += update.program(spec.local, programs.local)
+        apart = [at for at, each in enumerate(programs.evaluate) if each.target not in programs.results]
+        found += update.program([spec.evaluate[at] for at in apart], [programs.evaluate[at] for at in apart])
     found += update.overclaimed(spec.state)
     return tuple(sorted(found, key=lambda refusal: refusal.where))
 
 
-class _Update:
-    """Walks the update in order; knows of each name how many words it has and whether they are shared."""
+class _Walk:
+    """Walks programs in order; knows of each name how many words it has and whether they are shared."""
 
-    def __init__(self, spec: SystemSpec, programs: Programs) -> None:
-        fields = spec.parameters + spec.state
-        self._shared = {"rate"} | {field.name for field in fields if field.shared}
-        self._size = {"rate": 1} | {field.name: field.size for field in fields}
-        self._means = {f"{MEAN}{field.name}": field.size for field in programs.contributions}
-        self._size |= self._means
-        self._declared = {field.name for field in fields}
+    def __init__(
+        self, shared: set[str], size: dict[str, int], means: Mapping[str, int], way_out: str
+    ) -> None:
+        self._way_out = way_out
+        self._shared = set(shared)
+        self._size = dict(size)
+        self._means = means
+        self._declared = set(size).difference(means)
         self._together: set[str] = set()
         self._refused: set[str] = set()
+
+    def program(
+        self, statements: Sequence[Statement], assignments: Sequence[Assignment]
+    ) -> Iterator[Refusal]:
+        """What of a program does not come apart."""
+        for statement, assignment in zip(statements, assignments, strict=True):
+            yield from self.statement(statement, assignment)
 
     def statement(self, statement: Statement, assignment: Assignment) -> Iterator[Refusal]:
         """What of one statement does not come apart, each read at its place."""
@@ -108,7 +132,7 @@ class _Update:
     def _shared_reads(self, read: _Read) -> tuple[str, str]:
         what = "a mean" if read.name.text in self._means else "a word of one owner"
         expected = "rate, constants and shared words alone"
-        return f"is shared and reads {what} (got {read.shown}, expected {expected})", _REPLICATE
+        return f"is shared and reads {what} (got {read.shown}, expected {expected})", self._way_out
 
     def _others_word(self, read: _Read, assignment: Assignment) -> tuple[str, str]:
         name = read.name.text
@@ -116,9 +140,9 @@ class _Update:
         step = f"{name}[i]" if self._size[name] == assignment.size > 1 else own
         message = f"reads words of other owners in each coordinate (got {read.shown}, expected {step})"
         if name in self._means:
-            return message, _REPLICATE
+            return message, self._way_out
         what = name if name in self._declared else f"what {name} is made of"
-        return message, f"declare {what} `shared: true` if it reads no mean; {_REPLICATE}"
+        return message, f"declare {what} `shared: true` if it reads no mean; {self._way_out}"
 
 
 def _reads(node: grammar.Raw) -> Iterator[_Read]:

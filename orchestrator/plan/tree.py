@@ -92,6 +92,21 @@ class Assignment:
     local: bool
 
 
+def names(node: Expression) -> tuple[str, ...]:
+    """Every name that an expression reads, from left to right."""
+    match node:
+        case Word(name, _) | Sum(name, _):
+            return (name,)
+        case Dot(left_name, right_name, _):
+            return (left_name, right_name)
+        case Binary(_, left, right):
+            return names(left) + names(right)
+        case Negate(operand) | SquareRoot(operand):
+            return names(operand)
+        case Number():
+            return ()
+
+
 def as_json(node: Expression | Assignment) -> list[object]:  # noqa: PLR0911  # one line for each kind of node
     """The tree as nested arrays for identities; constants as the hexadecimal of their binary64."""
     match node:

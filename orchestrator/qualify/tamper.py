@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from orchestrator.oracle.checkpoint import write_set
-from orchestrator.oracle.reference import Reference
+from orchestrator.oracle.kinds import reference_of
 from orchestrator.plan.derive import other_plan
 from orchestrator.qualify.view import View
 
@@ -48,7 +48,7 @@ def other_system(view: View, launch: str) -> tuple[dict[str, str], Placed]:
         "run": view.run_id.replace("-", ""),
         "time_ms": 0,
     }
-    files = write_set(plan.system, 1, Reference(plan, planned.words).at(1).words, capture)
+    files = write_set(plan.system, 1, reference_of(plan, planned.words).at(1).words, capture)
     places = {name: f"{launch}/placed/{name}" for name in files}
     return places, {places[name]: data for name, data in files.items()}
 

@@ -21,6 +21,7 @@ from evidence.names import fault
 from evidence.stream import read as read_stream
 from orchestrator.build.compile import Program
 from orchestrator.oracle.checkpoint import Checkpoint, CheckpointError, manifest_name, read_set, shard_names
+from orchestrator.oracle.kinds import reference_of
 from orchestrator.oracle.reference import Reference, Version
 from orchestrator.plan.command import CommandPlan, command_plan
 from orchestrator.plan.derive import Planned, derive, other_plan
@@ -246,7 +247,7 @@ class View:
 
     @cached_property
     def _reference(self) -> Reference:
-        return Reference(self.planned.plan, self.planned.words)
+        return reference_of(self.planned.plan, self.planned.words)
 
     def attempts(self, step: str) -> int:
         """How often a step was begun."""

@@ -21,6 +21,12 @@ from orchestrator.spec.repeated import Repeated, repeated
 from orchestrator.spec.units import complain, describe
 
 MAX_WORDS = 8 << 20  # of one field and of the whole state
+PROGRAMS = {
+    "data-parallel": ("contribution", "update"),
+    "coordinate-owned": ("forward", "contribution", "update"),
+    "independent": ("local",),
+}
+"""Kind -> the programs that make it, besides `evaluate`."""
 RESERVED = frozenset({"rate", "i", "dot", "sum", "sqrt", "loss"})
 
 Title = Annotated[str, TextLike(r"[a-z0-9][a-z0-9._-]{0,63}", "lower-case letters, digits, -, _ and .")]
@@ -76,7 +82,9 @@ class SystemFile(FileModel):
 
     orch: Literal["system/v1"] = Field(description="the kind of this file")
     name: Title = Field(description="what people call it")
-    kind: Literal["data-parallel"] = Field(description="how samples come together")
+    kind: Literal["data-parallel", "coordinate-owned", "independent"] = Field(
+        description="who has which samples, and what is combined: see docs/systems.md"
+    )
     parameters: Annotated[Mapping[Identifier, FieldModel], Field(min_length=1)] = Field(
         description="what contributions read and the update changes"
     )
@@ -84,11 +92,18 @@ class SystemFile(FileModel):
     sample: Annotated[Mapping[Identifier, Columns], Field(min_length=1)] = Field(
         description="the columns of one sample, in the order of the file: name and how many"
     )
-    contribution: Annotated[tuple[str, ...], Field(min_length=1)] = Field(
-        description="what one sample adds: assignments that read parameters and one sample"
+    forward: Annotated[tuple[str, ...], Field(min_length=1)] | None = Field(
+        default=None, description="of coordinate-owned: sums over coordinates that all owners make together"
     )
-    update: Annotated[tuple[str, ...], Field(min_length=1)] = Field(
-        description="how the state changes: assignments that read it, the means `mean_X` and `rate`"
+    contribution: Annotated[tuple[str, ...], Field(min_length=1)] | None = Field(
+        default=None, description="what one sample adds: assignments that read parameters and one sample"
+    )
+    update: Annotated[tuple[str, ...], Field(min_length=1)] | None = Field(
+        default=None,
+        description="how the state changes: assignments that read it, the means `mean_X` and `rate`",
+    )
+    local: Annotated[tuple[str, ...], Field(min_length=1)] | None = Field(
+        default=None, description="of independent: how one sample changes each coordinate by itself"
     )
     evaluate: Annotated[tuple[str, ...], Field(min_length=1)] = Field(
         description="assignments for one sample that yield `loss`, summed in sample order"
@@ -155,8 +170,10 @@ class SystemSpec:
     parameters: tuple[FieldSpec, ...]
     state: tuple[FieldSpec, ...]
     sample: tuple[Column, ...]
+    forward: tuple[Statement, ...]
     contribution: tuple[Statement, ...]
     update: tuple[Statement, ...]
+    local: tuple[Statement, ...]
     evaluate: tuple[Statement, ...]
     rate: float
     data: Path
@@ -192,9 +209,25 @@ def meaning(document: Document) -> tuple[Refusal, ...]:
                 message = f"`{name}` is taken (got a name of {taken}, expected another)"
                 refusals.append(document.at(Label.NAME_DUPLICATE, message, (section, name), on_key=True))
             seen.setdefault(name, section)
+    refusals.extend(_programs_of_the_kind(document))
     refusals.extend(_too_many_words(document, "the state", MAX_WORDS, "parameters", "state"))
     refusals.extend(_too_many_words(document, "a sample", MAX_WIDTH, "sample"))
     return tuple(refusals)
+
+
+def _programs_of_the_kind(document: Document) -> Iterator[Refusal]:
+    """Refuses programs that the system's kind lacks, or has no use for."""
+    kind = document.get("kind")
+    needed = PROGRAMS.get(kind) if isinstance(kind, str) else None
+    for name in dict.fromkeys(each for programs in PROGRAMS.values() for each in programs) if needed else ():
+        is_there = document.get(name) is not None
+        if needed and name in needed and not is_there:
+            message = f"`{name}` is missing (got nothing, expected it in a system that is {kind})"
+            yield document.at(Label.FIELD_MISSING, message, (name,))
+        if needed and name not in needed and is_there:
+            message = f"`{name}` is no program of this kind (got it in a system that is {kind},"
+            message += f" expected {', '.join(needed)})"
+            yield document.at(Label.KEY_UNKNOWN, message, (name,), on_key=True)
 
 
 def _too_many_words(document: Document, what: str, most: int, *sections: str) -> Iterator[Refusal]:
@@ -222,8 +255,10 @@ def build(document: Document, model: SystemFile, data: Path, rows: int) -> Syste
         parameters=_fields(document, "parameters", model.parameters),
         state=_fields(document, "state", model.state),
         sample=tuple(Column(name, size) for name, size in model.sample.items()),
-        contribution=_statements(document, "contribution", model.contribution),
-        update=_statements(document, "update", model.update),
+        forward=_statements(document, "forward", model.forward or ()),
+        contribution=_statements(document, "contribution", model.contribution or ()),
+        update=_statements(document, "update", model.update or ()),
+        local=_statements(document, "local", model.local or ()),
         evaluate=_statements(document, "evaluate", model.evaluate),
         rate=model.rate,
         data=data,

@@ -9,10 +9,11 @@ from declared import SCALAR, SCALAR_ROWS, VECTOR, VECTOR_ROWS, planned, star, sy
 
 from orchestrator.build.compile import build_program
 from orchestrator.build.elf import verify
-from orchestrator.errors import Label, Refusal
+from orchestrator.errors import Label, Refusal, RefusedError
 from orchestrator.plan.grammar import MAX_DEPTH
 from orchestrator.plan.model import Field
 from orchestrator.plan.programs import Programs, type_programs
+from orchestrator.plan.separability import separability_refusals
 from orchestrator.spec.read import read_system
 
 
@@ -169,3 +170,126 @@ def test_the_tallest_statement_and_a_stepped_scalar_compile(tmp_path: Path) -> N
     ).plan
     program = build_program(plan, plan.roles[0], "x86_64-linux", Path(__file__).parents[3], None)
     assert verify(program.data, target="x86_64-linux", plan=plan.digest) == ()
+
+
+COORDINATES = {
+    **VECTOR,
+    "kind": "coordinate-owned",
+    "forward": ["s = dot(w, x)"],
+    "contribution": ["e = s - y", "g[i] = e * x[i]"],
+}
+ALONE: dict[str, object] = {
+    **{name: value for name, value in VECTOR.items() if name not in ("contribution", "update", "state")},
+    "state": "{}",
+    "kind": "independent",
+    "local": ["w[i] = w[i] + rate * (x[i] * y - w[i])"],
+    "evaluate": ["d[i] = x[i] * y - w[i]", "loss = dot(d, d)"],
+}
+
+
+def typed_kind(
+    folder: Path, declaration: dict[str, object], **changes: object
+) -> tuple[Programs | None, tuple[Refusal, ...]]:
+    write_rows(folder / "samples.csv", VECTOR_ROWS)
+    path = folder / "system.yaml"
+    path.write_text(system_text(declaration, **changes), encoding="utf-8")
+    spec = read_system(path)
+    programs, refusals = type_programs(spec)
+    return programs, refusals or (separability_refusals(spec, programs) if programs else ())
+
+
+def test_the_programs_of_the_other_kinds(tmp_path: Path) -> None:
+    programs, refusals = typed_kind(tmp_path, COORDINATES)
+    assert programs is not None
+    assert not refusals
+    assert [each.target for each in programs.forward] == ["s"]
+    assert (programs.contributions, programs.results) == ((Field("g", 3),), ("square", "loss"))
+    programs, refusals = typed_kind(tmp_path, ALONE)
+    assert programs is not None
+    assert not refusals
+    assert (programs.contributions, programs.update, programs.results) == ((), (), ("loss",))
+    assert [each.target for each in programs.local] == ["w"]
+
+
+@pytest.mark.parametrize(
+    ("declaration", "changes", "key", "said"),
+    [
+        (
+            COORDINATES,
+            {"forward": ["s = dot(w, x) + 1"]},
+            "forward[0]",
+            "one sum over",
+        ),
+        (COORDINATES, {"forward": ["s = w[0]"]}, "forward[0]", "one sum over"),
+        (COORDINATES, {"forward": ["s = sum(y)"]}, "forward[0]", "one sum over"),
+        (COORDINATES, {"forward": ["s = dot(v, x)"]}, "forward[0]", "parameters"),
+        (
+            COORDINATES,
+            {"contribution": ["s = y", "g[i] = x[i]"]},
+            "contribution[0]",
+            "s",
+        ),
+        (
+            COORDINATES,
+            {"contribution": ["e = dot(w, x) - y", "g[i] = e * x[i]"]},
+            "contribution[0]",
+            "all of w",
+        ),
+        (
+            COORDINATES,
+            {"evaluate": ["square = e * e", "loss = square + w[0]"]},
+            "evaluate[1]",
+            "loss is shared and reads a word of one owner (got w[0]",
+        ),
+        (
+            COORDINATES,
+            {"update": ["v[i] = v[i] + sum(mean_g)", "w[i] = w[i] - v[i]"]},
+            "update[0]",
+            "all of mean_g",
+        ),
+        (ALONE, {"local": ["w[i] = w[i] + rate * mean_g[i]"]}, "local[0]", "mean_g"),
+        (ALONE, {"local": ["w[i] = w[i] + sum(w)"]}, "local[0]", "changes while"),
+        (ALONE, {"local": ["n = dot(w, x)", "w[i] = n * x[i]"]}, "local[0]", "all of w"),
+        (ALONE, {"evaluate": ["loss = w[0]"]}, "evaluate[0]", "no loss"),
+        (
+            ALONE,
+            {"evaluate": ["loss = dot(w, x)", "d[i] = loss * x[i]"]},
+            "evaluate[1]",
+            "no owner has it",
+        ),
+        (
+            ALONE,
+            {"evaluate": ["d[i] = x[i] - w[1]", "loss = dot(d, d)"]},
+            "evaluate[0]",
+            "got w[1], expected w[i]",
+        ),
+    ],
+)
+def test_owners_of_coordinates_read_their_own(
+    tmp_path: Path,
+    declaration: dict[str, object],
+    changes: dict[str, object],
+    key: str,
+    said: str,
+) -> None:
+    _, refusals = typed_kind(tmp_path, declaration, **changes)
+    assert refusals[0].label in (Label.EXPRESSION_TYPE, Label.SEPARABILITY)
+    assert refusals[0].key == key
+    assert said in refusals[0].message, refusals[0].message
+    assert "replicated" not in refusals[0].hint
+
+
+@pytest.mark.parametrize(
+    ("changes", "label", "key"),
+    [
+        ({"kind": "independent"}, Label.KEY_UNKNOWN, "contribution"),
+        ({"kind": "coordinate-owned"}, Label.FIELD_MISSING, "forward"),
+        ({"local": ["w[i] = x[i]"]}, Label.KEY_UNKNOWN, "local"),
+    ],
+)
+def test_each_kind_has_its_own_programs(
+    tmp_path: Path, changes: dict[str, object], label: Label, key: str
+) -> None:
+    with pytest.raises(RefusedError) as raised:
+        typed(tmp_path, **changes)
+    assert (label, key) in {(each.label, each.key) for each in raised.value.refusals}
