@@ -18,6 +18,7 @@ from orchestrator.plan.roles import roles_json
 from orchestrator.plan.topology import Topology
 from orchestrator.plan.tree import Assignment, as_json
 from orchestrator.spec.repeated import Repeated, repeated
+from orchestrator.spec.system import BY_ROWS
 
 SCHEMA = "orch-plan/v2"
 
@@ -105,7 +106,7 @@ class System:
     @property
     def has_own_rows(self) -> bool:
         """Whether samples are dealt out by rows; else every role has all of them, in its own columns."""
-        return self.kind == "data-parallel"
+        return self.kind in BY_ROWS
 
     @property
     def combined(self) -> tuple[Field, ...]:

@@ -72,12 +72,22 @@ class Ownership:
     ranges: Sequence[range] = ()
 
 
-def build(document: Document, model: OwnershipModel, names: Names) -> Ownership:
-    """Gives the typed ownership of a file that nothing is wrong with."""
+def fits_columns(document: Document, kind: str) -> Iterator[Refusal]:
+    """Refuses to replicate what owners of columns have each for themselves."""
+    for key in PARTS:
+        if document.get("ownership", key) == "replicated":
+            message = f"owners have their coordinates alone (got replicated, expected partitioned: {kind})"
+            yield document.at(Label.VALUE_CHOICE, message, ("ownership", key))
+
+
+def build(document: Document, model: OwnershipModel, names: Names, *, by_columns: bool) -> Ownership:
+    """Gives the typed ownership of a file that nothing is wrong with; `by_columns` partitions all of it."""
     ranges: Sequence[range] = ()
     if model.ranges:
         owned = by_role(role_sets(document, RANGES, names)[0], len(names), model.ranges)
         ranges = Repeated(tuple((own or range(0), count) for (_, own), count in owned.runs))
+    if by_columns:
+        return Ownership("partitioned", "partitioned", "partitioned", ranges)
     return Ownership(model.parameters, model.optimizer_state, model.gradients, ranges)
 
 

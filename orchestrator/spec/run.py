@@ -22,7 +22,7 @@ from orchestrator.spec.names import Names
 from orchestrator.spec.owners import Ownership, OwnershipModel
 from orchestrator.spec.repeated import Repeated, repeated
 from orchestrator.spec.roles import by_role, declared_roles, missing, role_sets
-from orchestrator.spec.system import SystemSpec, Title
+from orchestrator.spec.system import BY_ROWS, SystemSpec, Title
 from orchestrator.spec.units import Size, complain, describe
 
 Target = Literal["x86_64-linux", "aarch64-linux", "command"]
@@ -120,7 +120,8 @@ class RunFile(FileModel):
         description="the roles in order, the root first; names or node sets such as worker[1-3]"
     )
     samples: Mapping[str, RowCount] = Field(
-        description="how many rows each role has, in role order; one may say rest"
+        default={},
+        description="of a data-parallel system: how many rows each role has, in role order; one may say rest",
     )
     ownership: OwnershipModel = Field(default=OwnershipModel(), description="who holds what")
     pairings: Mapping[str, PairingModel] = Field(description="what each role's program is made for")
@@ -145,7 +146,10 @@ class Pairing:
 
 @dataclass(frozen=True)
 class RunSpec:
-    """A run as declared; `samples`, `pairings` and `memory` (bytes, or None) in the order of `roles`."""
+    """A run as declared; `samples`, `pairings` and `memory` (bytes, or None) in the order of `roles`.
+
+    Where samples are not dealt out by rows every role has every row, and `samples` is 0 for each.
+    """
 
     path: Path
     document: Document = field(repr=False, compare=False)
@@ -174,14 +178,34 @@ def meaning(document: Document, system: SystemSpec | None) -> tuple[Refusal, ...
     if not names or refusals:
         return refusals
     found = list(_topology_fits(document, len(names)))
+    if system is not None:
+        found.extend(_fits_the_kind(document, system.kind))
     for section in ("samples", "pairings", "memory"):
         sets, wrong = role_sets(document, (section,), names)
         found.extend(wrong)
         found.extend(_coverage(document, section, sets, names))
-        if section == "samples" and not wrong:
+        if section == "samples" and not wrong and document.get(section) and _is_by_rows(system):
             found.extend(_total(document, sets, names, system.rows if system else None))
     found.extend(owners.meaning(document, names, _owned(system) if system else None))
     return tuple(found)
+
+
+def _is_by_rows(system: SystemSpec | None) -> bool:
+    return system is None or system.kind in BY_ROWS
+
+
+def _fits_the_kind(document: Document, kind: str) -> Iterator[Refusal]:
+    """Refuses row counts where there are none to give, and their lack where there are."""
+    is_there = document.get("samples") is not None
+    if kind in BY_ROWS:
+        if not is_there:
+            message = f"`samples` is missing (got nothing, expected row counts: the system is {kind})"
+            yield document.at(Label.FIELD_MISSING, message, ("samples",))
+        return
+    if is_there:
+        message = f"every role has every row (got row counts, expected none: the system is {kind})"
+        yield document.at(Label.SAMPLES_COUNT, message, ("samples",), on_key=True)
+    yield from owners.fits_columns(document, kind)
 
 
 def _owned(system: SystemSpec) -> dict[str, int]:
@@ -248,7 +272,8 @@ def build(
     def stated(section: str, values: Mapping[str, Any]) -> tuple[tuple[tuple[str, Any], int], ...]:
         return by_role(role_sets(document, (section,), names)[0], len(names), values).runs
 
-    counts = [(count, roles) for (_, count), roles in stated("samples", model.samples)]
+    is_by_rows = system.kind in BY_ROWS
+    counts = [(count, roles) for (_, count), roles in stated("samples", model.samples)] if is_by_rows else []
     rest = system.rows - sum(count * roles for count, roles in counts if count != REST)
     pairings = {key: _pairing(document, key, pairing, devices) for key, pairing in model.pairings.items()}
     topology: Any = model.topology.kind
@@ -259,8 +284,12 @@ def build(
         system=system,
         topology=Hierarchy(model.topology.fan_out) if model.topology.fan_out is not None else topology,
         roles=names,
-        samples=repeated(((rest if count == REST else count, roles) for count, roles in counts), int),
-        ownership=owners.build(document, model.ownership, names),
+        samples=(
+            repeated(((rest if count == REST else count, roles) for count, roles in counts), int)
+            if is_by_rows
+            else Repeated(((0, len(names)),))
+        ),
+        ownership=owners.build(document, model.ownership, names, by_columns=not is_by_rows),
         pairings=Repeated(tuple((pairing, roles) for (_, pairing), roles in stated("pairings", pairings))),
         memory=Repeated(tuple((asked, roles) for (_, asked), roles in stated("memory", model.memory))),
     )
