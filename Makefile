@@ -2,6 +2,7 @@
 # test   the whole test suite
 # check  format, lint, types and import contracts
 # bench  what the parts cost on this machine
+# fuzz   what a role reads, with any input, for MINUTES=10 in all; finds go to .fuzz, which is kept
 # clean  remove what the targets above made in this folder, but for bundles and the tracker's database
 # help   these lines
 #
@@ -27,7 +28,9 @@ OTHER := $(if $(filter aarch64 arm64,$(MACHINE)),x86_64,aarch64)
 APT := DEBIAN_FRONTEND=noninteractive apt-get
 CAN_APT := [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null
 
-.PHONY: run test check bench clean help qemu nodes
+MINUTES ?= 10
+
+.PHONY: run test check bench fuzz clean help qemu nodes
 .DEFAULT_GOAL := run
 
 run: $(STAMP)-run $(if $(filter x86_64 amd64,$(MACHINE)),,qemu)
@@ -44,6 +47,12 @@ check: $(STAMP)-check
 
 bench: $(STAMP)-run
 	$(BIN)/python -m benchmarks
+
+fuzz: $(STAMP)-test
+	@command -v clang >/dev/null || { \
+	  if $(CAN_APT); then $(APT) update -qq && $(APT) install -qq -y clang libclang-rt-dev; \
+	  else echo "clang is missing; on Debian and Ubuntu: apt install clang libclang-rt-dev"; fi >&2; }
+	nice -n 19 $(BIN)/python tests/fuzz/fuzzing.py $(MINUTES) .fuzz
 
 clean:
 	rm -rf $(VENV) dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

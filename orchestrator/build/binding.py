@@ -152,9 +152,9 @@ class Binding:
         """
         try:
             binding = cls(**value)
-        except TypeError as error:
+            binding.pack()
+        except (TypeError, AttributeError, struct.error) as error:  # a value of another type
             raise BindingError(str(error)) from error
-        binding.pack()
         return binding
 
 

@@ -14,6 +14,7 @@ import subprocess
 import sys
 from array import array
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -128,31 +129,29 @@ def main(minutes: str, into: str, *targets: str) -> int:
     if clang is None:
         sys.stderr.write("libFuzzer comes with clang, which is not here: apt install clang\n")
         return 1
-    folder = Path(into)
     targets = targets or TARGETS
-    failed = []
-    for target in targets:
-        (CORPUS / target).mkdir(parents=True, exist_ok=True)
-        grown = folder / "found" / target
-        grown.mkdir(parents=True, exist_ok=True)
-        for name, data in seeds(target).items():
-            (grown / name).write_bytes(data)
-        program = build(target, folder, clang, library=True)
-        seconds = int(float(minutes) * SECONDS_IN_A_MINUTE / len(targets))
-        command = [
-            program,
-            f"-max_total_time={seconds}",
-            "-timeout=10",
-            "-rss_limit_mb=2048",
-            "-max_len=40000",
+    seconds = int(float(minutes) * SECONDS_IN_A_MINUTE / len(targets))
+    with TemporaryDirectory() as folder:
+        failed = [
+            each
+            for each in targets
+            if _finds(each, build(each, Path(folder), clang, library=True), Path(into), seconds)
         ]
-        command += ["-print_final_stats=1", f"-artifact_prefix={folder}/{target}-", grown, CORPUS / target]
-        if subprocess.run(
-            command, check=False, env={**os.environ, "ASAN_OPTIONS": "detect_leaks=0"}
-        ).returncode:
-            failed.append(target)
     sys.stdout.write(f"failed: {', '.join(failed) or 'none'}\n")
     return 1 if failed else 0
+
+
+def _finds(target: str, program: Path, into: Path, seconds: int) -> bool:
+    """Whether a run of so many seconds finds an input that leads elsewhere."""
+    grown, kept = into / target, CORPUS / target
+    grown.mkdir(parents=True, exist_ok=True)
+    for name, data in seeds(target).items():
+        (grown / name).write_bytes(data)
+    limits = (f"-max_total_time={seconds}", "-timeout=10", "-rss_limit_mb=2048", "-max_len=40000")
+    where = (f"-artifact_prefix={into}/{target}-", grown, *((kept,) if kept.is_dir() else ()))
+    environment = {**os.environ, "ASAN_OPTIONS": "detect_leaks=0"}  # a refusal leaves what it had taken
+    command = [program, *limits, "-print_final_stats=1", *where]
+    return subprocess.run(command, check=False, env=environment).returncode != 0
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ import fuzzing
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from one_binding import ONE_BINDING
 
 from evidence.canonical import CanonicalError, dumps, loads
 from orchestrator.build.binding import Binding, BindingError
@@ -30,11 +31,6 @@ CAPTURE = {"epoch": 2, "plan": PLAN.digest, "run": "0189" * 8, "time_ms": 5, "ow
 SET = write_set(SYSTEM, 3, WORDS, CAPTURE)
 MANIFEST = SET["manifest.json"]
 ((SHARD, SHARD_BYTES),) = ((name, data) for name, data in SET.items() if name != "manifest.json")
-BINDING = Binding(
-    plan="ab" * 32, run_id="01920000-0000-7000-8000-000000000000", epoch=1, mode="train", resume=False,
-    restore_sha256=None, target=3, publish_at=0, data_sha256="cd" * 32, address="127.0.0.1", port=4000,
-    connect_ms=1, round_ms=1, run_ms=1, secret="5e" * 16,
-)  # fmt: skip
 RELAXED = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 ANY_JSON = st.recursive(
     st.none()
@@ -112,17 +108,17 @@ class Text(io.TextIOBase):
 
 
 @RELAXED
-@given(st.binary(max_size=600) | spoiled(BINDING.pack()))
+@given(st.binary(max_size=600) | spoiled(ONE_BINDING.pack()))
 def test_bindings(data: bytes) -> None:
     with contextlib.suppress(BindingError):
         Binding.unpack(data)
 
 
 @RELAXED
-@given(st.dictionaries(st.sampled_from(sorted(BINDING.as_json())), ANY_JSON, max_size=3))
+@given(st.dictionaries(st.sampled_from(sorted(ONE_BINDING.as_json())), ANY_JSON, max_size=3))
 def test_bindings_as_values(change: dict) -> None:
     with contextlib.suppress(BindingError):
-        Binding.from_json({**BINDING.as_json(), **change})
+        Binding.from_json({**ONE_BINDING.as_json(), **change})
 
 
 @RELAXED
@@ -151,7 +147,7 @@ def test_data_files(tmp_path: Path, data: bytes, width: int) -> None:
 def test_what_is_spoiled_was_sound() -> None:
     """So that these tests begin from what is read."""
     assert read_set(SYSTEM, MANIFEST, {SHARD: SHARD_BYTES}).words == WORDS
-    assert Binding.unpack(BINDING.pack()) == BINDING
+    assert Binding.unpack(ONE_BINDING.pack()) == ONE_BINDING
     assert tensors.read({"": SHARD_BYTES}).keys() == {f"{f.name}[0:{f.size}]" for f in SYSTEM.state_fields}
     with pytest.raises(CheckpointError):
         read_manifest(MANIFEST + b" ")
