@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any
 from orchestrator.cli.output import complain, is_terminal, withheld
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-    from rich.live import Live
+    from rich.console import Console, RenderableType
 
     from evidence.event import Event
 
@@ -171,14 +170,19 @@ def live_view() -> Iterator[PlainView | LiveView]:
     if not is_terminal(sys.stderr):
         yield PlainView()
         return
+    view = LiveView()
+    with screen(view.console, view):
+        yield view
+
+
+@contextmanager
+def screen(console: Console, frame: RenderableType) -> Iterator[None]:
+    """Keep a frame on a terminal, drawn anew again and again, and take it off at the end."""
     from rich.live import Live
 
-    view = LiveView()
-    live: Live = Live(
-        view, console=view.console, refresh_per_second=10, transient=True, redirect_stdout=False
-    )
+    live = Live(frame, console=console, refresh_per_second=10, transient=True, redirect_stdout=False)
     with live, _quiet_keys():
-        yield view
+        yield
 
 
 @contextmanager

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from orchestrator.build.compile import Program
     from orchestrator.plan.derive import Planned
     from orchestrator.spec.lane import LaneSpec
+    from orchestrator.spec.matrix import MatrixSpec
     from orchestrator.spec.program import CommandRunSpec
     from orchestrator.spec.run import RunSpec
 
@@ -33,6 +34,19 @@ def read_lane_or_run(path: Path) -> tuple[LaneSpec | None, RunSpec | CommandRunS
         raise RefusedError([Refusal(Label.KIND_UNKNOWN, message, Where(str(path)), "orch")])
     lane = read_lane(path)
     return lane, lane.run
+
+
+def find_matrix(path: Path) -> MatrixSpec | None:
+    """Read a file if it is a matrix's; None where it is not, or is no lane at all.
+
+    Raises:
+        RefusedError: it is a lane, and refused.
+    """
+    from orchestrator.spec.matrix import MatrixSpec
+    from orchestrator.spec.read import kind_of, read_any_lane
+
+    found = read_any_lane(path) if kind_of(path) == "lane/v1" else None
+    return found if isinstance(found, MatrixSpec) else None
 
 
 def build_all(planned: Planned, spec: RunSpec, content_root: Path) -> tuple[Program, ...]:

@@ -66,9 +66,9 @@ def _read_programme(path: Path) -> Programme:
 
 def differences(bundle: Path) -> tuple[str, ...]:
     """Give where the record of a sound bundle is not what its files show."""
-    from orchestrator.qualify.judge import judge_bundle
+    from orchestrator.qualify.matrix.judge import judgement_of
 
-    return judge_bundle(bundle).differences
+    return judgement_of(bundle).differences
 
 
 def lane_file(name: str) -> Path | None:

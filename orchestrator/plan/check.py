@@ -7,8 +7,11 @@ from pathlib import Path
 
 from orchestrator.errors import Refusal, RefusedError
 from orchestrator.plan.derive import plan_of
+from orchestrator.plan.matrix import matrix_plan
 from orchestrator.plan.programs import type_programs
 from orchestrator.spec import read
+from orchestrator.spec.lane import LaneSpec
+from orchestrator.spec.matrix import MatrixSpec
 
 
 def validate(paths: Iterable[Path]) -> tuple[Refusal, ...]:
@@ -25,7 +28,7 @@ def _plan_refusals(path: Path) -> tuple[Refusal, ...]:
     kind = read.kind_of(path)
     try:
         if kind == "lane/v1":
-            plan_of(read.read_lane(path).run)
+            _plan(read.read_any_lane(path))
         elif kind == "run/v1":
             plan_of(read.read_run(path))
         elif kind == "system/v1":
@@ -33,3 +36,10 @@ def _plan_refusals(path: Path) -> tuple[Refusal, ...]:
     except RefusedError as refused:
         return refused.refusals
     return ()
+
+
+def _plan(lane: LaneSpec | MatrixSpec) -> None:
+    if isinstance(lane, MatrixSpec):
+        matrix_plan(lane)
+    else:
+        plan_of(lane.run)

@@ -9,9 +9,10 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import uuid6
@@ -25,12 +26,11 @@ from orchestrator.errors import Label, Refusal, RefusedError, Where
 from orchestrator.plan.command import CommandPlan
 from orchestrator.plan.derive import plan_of
 from orchestrator.plan.model import Plan
-from orchestrator.qualify.view import INDEX
+from orchestrator.qualify.bundle_files import INDEX, SPECS
 from orchestrator.spec.lane import LaneSpec
 from orchestrator.spec.read import files, read_lane
 
 STREAM = "stream.jsonl"
-SPECS = "specs"
 BEGUN = "orch.lane.started"
 BEGUN_DATA = frozenset(("content_sha256", "keep", "lane", "owner", "pods", "remote_root"))
 _NEW = ".new-"
@@ -70,21 +70,43 @@ def create(
     Raises:
         RefusedError: the folder cannot be written, or a copy of what was read would not stand by itself.
     """
+
+    def fill(hidden: Path) -> None:
+        copy_specs(lane.path, hidden, partial(_same, lane, plan))
+        write_whole(hidden / "plan.json", dumps(plan.file_json()))
+        for name, data in (beside or {}).items():
+            (hidden / name).parent.mkdir(parents=True, exist_ok=True)
+            write_whole(hidden / name, data)
+
+    return begin(folder, lane.name, fill, BEGUN, first)
+
+
+def begin(
+    folder: Path, lane: str, fill: Callable[[Path], None], kind: str, first: Mapping[str, object]
+) -> Opened:
+    """Makes a bundle.
+
+    Args:
+        folder: where bundles go.
+        lane: the lane's name.
+        fill: puts the files that it begins with into its folder, which has another name as yet.
+        kind: of the first event.
+        first: its data.
+
+    Raises:
+        RefusedError: the folder cannot be written, or whoever fills it refuses.
+    """
     run_id = str(uuid6.uuid7())
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
-    target = folder / f"{lane.name}-{stamp}-{run_id[-8:]}"
+    target = folder / f"{lane}-{stamp}-{run_id[-8:]}"
     hidden = folder / f"{_NEW}{os.getpid()}-{run_id}"
     try:
         folder.mkdir(parents=True, exist_ok=True)
         _sweep(folder)
         hidden.mkdir(mode=0o700)  # a launch's secret is in it while its roles run
-        _copy_specs(lane, plan, hidden)
-        write_whole(hidden / "plan.json", dumps(plan.file_json()))
-        for name, data in (beside or {}).items():
-            (hidden / name).parent.mkdir(parents=True, exist_ok=True)
-            write_whole(hidden / name, data)
+        fill(hidden)
         with Stream.create(hidden / STREAM, run_id) as stream:
-            stream.append(BEGUN, lane.name, {"lane": lane.name, **first})
+            stream.append(kind, lane, {"lane": lane, **first})
         hidden.rename(target)
     except RefusedError:
         shutil.rmtree(hidden)
@@ -98,8 +120,8 @@ def create(
     return _open(target, run_id, resumed=False)
 
 
-def reopen(bundle: Path) -> Opened:
-    """Takes up a bundle that an earlier controller left.
+def reopen(bundle: Path, kind: str = BEGUN) -> Opened:
+    """Takes up a bundle that an earlier controller left, whose first event is of this kind.
 
     Raises:
         RefusedError: it is no bundle, its stream is broken, or another controller holds it.
@@ -114,8 +136,8 @@ def reopen(bundle: Path) -> Opened:
     except EventError as error:
         message = f"not a stream (got a line that is {error}, expected a first event)"
         raise RefusedError([Refusal(Label.FILE_UNREADABLE, message, where)]) from error
-    if first.type != BEGUN or not first.data.keys() >= BEGUN_DATA:
-        message = f"not a bundle of a lane (got a first event {first.type}, expected {BEGUN})"
+    if first.type != kind or not first.data.keys() >= BEGUN_DATA:
+        message = f"not a bundle of a lane (got a first event {first.type}, expected {kind})"
         raise RefusedError([Refusal(Label.FILE_UNREADABLE, message, where)])
     return _open(bundle, first.source, resumed=True)
 
@@ -142,13 +164,18 @@ def _open(bundle: Path, run_id: str, *, resumed: bool) -> Opened:
         ) from error
 
 
-def _copy_specs(lane: LaneSpec, plan: Plan | CommandPlan, bundle: Path) -> None:
-    """Copies all files that were read, as they lie towards each other, and reads the copy back.
+def copy_specs(lane: Path, bundle: Path, read_back: Callable[[Path, Path], None]) -> None:
+    """Copies a lane's file and all that it names into a bundle, as they lie towards each other.
+
+    Args:
+        lane: the lane's file.
+        bundle: the bundle's folder.
+        read_back: reads the lane's copy, out of the folder that nothing may lead out of.
 
     Raises:
         RefusedError: the copy does not stand by itself, or says something else than what was read.
     """
-    sources = {Path(os.path.abspath(path)): path for path in files(lane.path)}  # noqa: PTH100 - links stay
+    sources = {Path(os.path.abspath(path)): path for path in files(lane)}  # noqa: PTH100 - links stay
     common = Path(os.path.commonpath([path.parent for path in sources]))
     specs = bundle / SPECS
     copies = {str(specs / plain.relative_to(common)): source for plain, source in sources.items()}
@@ -158,13 +185,17 @@ def _copy_specs(lane: LaneSpec, plan: Plan | CommandPlan, bundle: Path) -> None:
             raise RefusedError([Refusal(Label.FILE_UNREADABLE, message, Where(str(source)))])
         Path(copy).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(source, copy)
-    name = Path(os.path.abspath(lane.path)).relative_to(common).as_posix()  # noqa: PTH100
+    name = Path(os.path.abspath(lane)).relative_to(common).as_posix()  # noqa: PTH100
     write_whole(bundle / INDEX, dumps({"lane": name}))
     try:
-        same = plan_of(read_lane(specs / name, within=specs).run).digest == plan.digest
+        read_back(specs / name, specs)
     except RefusedError as error:
         raise RefusedError(_of_source(refusal, copies) for refusal in error.refusals) from error
-    if not same:
+
+
+def _same(lane: LaneSpec, plan: Plan | CommandPlan, copy: Path, specs: Path) -> None:
+    """Refuses a copy that says something else than what was read."""
+    if plan_of(read_lane(copy, within=specs).run).digest != plan.digest:
         message = (
             "the files changed while they were read (got another plan from their copy, expected the same)"
         )

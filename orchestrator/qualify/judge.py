@@ -17,6 +17,10 @@ from evidence.event import Event
 from evidence.verify import read_qualification
 from orchestrator import __version__
 from orchestrator.oracle.reference import NonFiniteError
+from orchestrator.plan.command import CommandPlan
+from orchestrator.plan.matrix import MatrixPlan
+from orchestrator.plan.model import Plan
+from orchestrator.qualify.bundle_files import BundleFiles
 from orchestrator.qualify.checks import Check, StepOutcome, Verdict, worst
 from orchestrator.qualify.journal_checks import journal
 from orchestrator.qualify.steps import ALL, Step, not_applicable, preflight
@@ -51,10 +55,8 @@ def judge_bundle(bundle: Path) -> Judgement:
     view = View(bundle)
     steps = judge_steps(view)
     recomputed = qualification(view, steps)
-    differences = _differences(read_qualification(bundle), recomputed)
-    return Judgement(
-        worst(step.verdict for step in steps), grade_of(view), steps, not differences, differences
-    )
+    found = differences(read_qualification(bundle), recomputed)
+    return Judgement(worst(step.verdict for step in steps), grade_of(view), steps, not found, found)
 
 
 def judge_steps(view: View) -> tuple[StepOutcome, ...]:
@@ -169,22 +171,30 @@ def grade_of(view: View) -> str:
 
 def qualification(view: View, steps: tuple[StepOutcome, ...]) -> dict[str, Any]:
     """`qualification.json` less what sealing adds: the same from the same files, however often it is made."""
-    events = view.events()
-    begun = events[0].data
+    return {
+        **summary(view, view.plan, steps),
+        "lane": view.lane.name,
+        "lane_gate": view.lane.gate,
+        "grade": grade_of(view),
+        "omitted": dict(view.lane.omit),
+        "parent": _parent(view),
+    }
+
+
+def summary(
+    files: BundleFiles, plan: Plan | CommandPlan | MatrixPlan, steps: tuple[StepOutcome, ...]
+) -> dict[str, Any]:
+    """What a qualification says of a run and of a matrix alike."""
+    events = files.events()
     sealed = events[-1].type == "orch.lane.sealed"
     return {
         "schema": SCHEMA,
-        "lane": view.lane.name,
-        "lane_gate": view.lane.gate,
         "run_id": events[0].source,
-        "system": view.plan.system_digest,
-        "plan": view.plan.digest,
-        "content_sha256": begun["content_sha256"],
+        "system": plan.system_digest,
+        "plan": plan.digest,
+        "content_sha256": events[0].data["content_sha256"],
         "judge": {"version": __version__, "sources_sha256": sources_sha256()},
-        "grade": grade_of(view),
         "verdict": str(worst(step.verdict for step in steps)),
-        "omitted": dict(view.lane.omit),
-        "parent": _parent(view),
         "started": events[0].time,
         "ended": events[-2 if sealed else -1].time,
         "steps": [step.as_json() for step in steps],
@@ -211,7 +221,7 @@ def sources_sha256() -> str:
     return sha256_json(listing)
 
 
-def _differences(recorded: Mapping[str, Any], recomputed: Mapping[str, Any]) -> tuple[str, ...]:
+def differences(recorded: Mapping[str, Any], recomputed: Mapping[str, Any]) -> tuple[str, ...]:
     """Where the record is not what the files show, one line each; who judged before is no difference."""
     found = [
         f"{name}: recorded {recorded.get(name)}, recomputed {value}"

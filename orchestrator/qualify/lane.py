@@ -12,7 +12,7 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from types import FrameType
 
 from evidence.bundle import SealError, seal
@@ -53,17 +53,28 @@ def run_lane(options: RunOptions, observer: Observer) -> Outcome:
     except OSError as error:
         place = options.resume or options.bundles
         raise UndecidedError(f"{place}: cannot be opened: {error.strerror or error}") from error
-    folder = opening.opened.folder
     try:
-        return _run(options, Guarded(observer), opening)
+        with resumable(opening.opened.folder):
+            return _run(options, Guarded(observer), opening)
+    finally:
+        opening.opened.close()
+
+
+@contextmanager
+def resumable(bundle: Path) -> Iterator[None]:
+    """Says the way out where a bundle cannot be written.
+
+    Raises:
+        UndecidedError: with that, instead of what the system or the sealing said.
+    """
+    try:
+        yield
     except (OSError, SealError) as error:
-        ways = f"`orch run --resume {folder}` can, when that is mended"
+        ways = f"`orch run --resume {bundle}` can, when that is mended"
         cause = error.strerror if isinstance(error, OSError) else error
         is_unwritten = isinstance(error, OSError) and error.errno in _UNWRITTEN
         label = f"{Label.WRITE_FAILED}: " if is_unwritten else ""
-        raise UndecidedError(f"{label}{folder}: cannot go on: {cause or error}; {ways}") from error
-    finally:
-        opening.opened.close()
+        raise UndecidedError(f"{label}{bundle}: cannot go on: {cause or error}; {ways}") from error
 
 
 def _run(options: RunOptions, observer: Observer, opening: Opening) -> Outcome:
@@ -74,7 +85,8 @@ def _run(options: RunOptions, observer: Observer, opening: Opening) -> Outcome:
         return outcome_of(view, sha256_file(opened.folder / QUALIFICATION), proves)
     begun = opened.stream.events[0]
     billing = Billing.of(opening.pods) if opening.pods else None
-    allowed = Limits(limits.declared(view.lane.limits, datetime.fromisoformat(begun.time), billing), billing)
+    declared = limits.declared(view.lane.limits, datetime.fromisoformat(begun.time), billing)
+    allowed = Limits((*declared, *options.limits), billing)
     allowed.is_armed = not opened.resumed
     if any(event.type == "orch.lane.stopped" for event in opened.stream.events):
         allowed.part()
@@ -83,9 +95,9 @@ def _run(options: RunOptions, observer: Observer, opening: Opening) -> Outcome:
         observer.event(event)
     if not opened.stream.sealed:
         journal.emit(holder.BEGAN, view.lane.name, holder.here())
-    with _signals(allowed), _reached(journal, opening, view, allowed) as reached:
+    with signals(allowed), _reached(journal, opening, view, allowed) as reached:
         session = _session(options, journal, view, allowed, reached)
-        tracking.begin(options.tracker_url, session)
+        tracking.begin(options.tracker_url, view, view.lane.name, view.plan, session.observer)
         if session.nodes and opened.resumed and opening.pods is not None:
             _take_up(session)
         allowed.is_armed = True
@@ -171,7 +183,7 @@ def _session(
 
 
 @contextmanager
-def _signals(allowed: Limits) -> Iterator[None]:
+def signals(allowed: Limits) -> Iterator[None]:
     """Ctrl-C or TERM once: stop our own processes, collect, seal as unknown. Ctrl-C twice: leave at once."""
 
     def asked(number: int, _frame: FrameType | None) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from orchestrator.qualify.limits import Limit
 from orchestrator.redact import Secrets
 from orchestrator.spec.content import Content
 
@@ -27,6 +28,8 @@ class RunOptions:
         cache: for compiled programs; None keeps nothing between runs.
         secrets: what no file of the bundle may hold.
         stop: why the lane is to end at once, of a bundle that is taken up only for that; empty lets it run.
+        limits: what else may end it: those of the matrix that it is a cell of.
+        only: of a matrix, patterns of the cells that are asked for; none for all.
         gives_up_nodes: whether that is done with what was collected, and no node asked.
     """
 
@@ -42,4 +45,6 @@ class RunOptions:
     cache: Path | None = None
     secrets: Secrets = field(default_factory=Secrets.here)
     stop: str = ""
+    limits: tuple[Limit, ...] = ()
+    only: tuple[str, ...] = ()
     gives_up_nodes: bool = False

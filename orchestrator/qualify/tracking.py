@@ -7,32 +7,40 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from orchestrator.plan.command import CommandPlan
+from orchestrator.plan.matrix import MatrixPlan
+from orchestrator.plan.model import Plan
+from orchestrator.qualify.bundle_files import BundleFiles
 from orchestrator.qualify.journal import Observer
-from orchestrator.qualify.session import Session
 
 
-def begin(url: str | None, session: Session) -> None:
-    """Notes that a run goes on; a complaint goes to the observer."""
+def begin(
+    url: str | None,
+    files: BundleFiles,
+    lane: str,
+    plan: Plan | CommandPlan | MatrixPlan,
+    observer: Observer,
+) -> None:
+    """Notes that a run of a lane goes on; a complaint goes to the observer."""
     if url is None:
         return
     from tracker.errors import TrackerError
     from tracker.record import begin_run
     from tracker.store import open_store
 
-    plan = session.view.plan
     try:
         begin_run(
             open_store(url),
-            run_id=session.run_id,
-            lane=session.view.lane.name,
-            bundle=session.bundle,
+            run_id=files.run_id,
+            lane=lane,
+            bundle=files.bundle,
             plan=plan.digest,
             system=plan.system_digest,
-            started=session.stream.events[0].time,
+            started=files.events()[0].time,
         )
     except TrackerError as error:
-        way_out = f"the run goes on, and `tracker ingest {session.bundle}` can record it later"
-        session.observer.note(f"tracker: {error}; {way_out}")
+        way_out = f"the run goes on, and `tracker ingest {files.bundle}` can record it later"
+        observer.note(f"tracker: {error}; {way_out}")
 
 
 def finish(url: str | None, observer: Observer, bundle: Path) -> tuple[str, ...]:

@@ -5,20 +5,13 @@ The plan is derived again from the bundle's own copies of the specs, and the ref
 
 from __future__ import annotations
 
-import hashlib
-import os
 from array import array
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from evidence.canonical import loads
-from evidence.event import Event
-from evidence.files import open_regular
-from evidence.names import fault
-from evidence.stream import read as read_stream
 from orchestrator.build.compile import Program
 from orchestrator.oracle.checkpoint import Checkpoint, CheckpointError, manifest_name, read_set, shard_names
 from orchestrator.oracle.kinds import reference_of
@@ -29,6 +22,7 @@ from orchestrator.plan.model import Plan
 from orchestrator.plan.topology import Topology
 from orchestrator.qualify import parent as parents
 from orchestrator.qualify import pins
+from orchestrator.qualify.bundle_files import SPECS, BundleFiles
 from orchestrator.qualify.endpoints import Wiring
 from orchestrator.qualify.launch import OTHER, OWN, ProgressLine
 from orchestrator.qualify.launched import Launched
@@ -39,27 +33,21 @@ from orchestrator.spec.lane import LaneSpec
 from orchestrator.spec.program import CommandRunSpec
 from orchestrator.spec.read import read_lane
 
-INDEX = "specs/index.json"
 LOCAL = "local"
 PROGRAM_FOLDERS = {OWN: "programs", OTHER: "control-programs"}
 
 
-class View:
-    """Read-only look at a bundle, sealed or still growing."""
+class View(BundleFiles):
+    """Read-only look at the bundle of a run, sealed or still growing."""
 
     def __init__(self, bundle: Path) -> None:
-        self.bundle = bundle
+        super().__init__(bundle)
         self._launched: dict[str, Launched] = {}
-        self._stream_size = -1
-        self._events: tuple[Event, ...] = ()
 
     @cached_property
     def lane(self) -> LaneSpec:
         """The lane as declared, from the bundle's copy."""
-        name = str(self.json(INDEX)["lane"])
-        if fault(name) is not None:
-            raise ValueError(f"{INDEX} names no lane of the bundle (got {name!r})")
-        return read_lane(self.bundle / "specs" / name, within=self.bundle / "specs")
+        return read_lane(self.lane_copy, within=self.bundle / SPECS)
 
     @property
     def plan(self) -> Plan | CommandPlan:
@@ -119,19 +107,6 @@ class View:
     def _tree(self) -> Topology | None:
         """Of native roles; those of a user's own program find each other by themselves."""
         return None if self.command else self.planned.plan.topology
-
-    def events(self) -> tuple[Event, ...]:
-        """The journal as it stands; read again only when it has grown."""
-        path = self.bundle / "stream.jsonl"
-        size = path.stat().st_size
-        if size != self._stream_size:
-            self._stream_size, self._events = size, read_stream(path)
-        return self._events
-
-    @property
-    def run_id(self) -> str:
-        """UUIDv7 of the run."""
-        return self.events()[0].source
 
     def plan_of(self, which: str) -> Plan:
         """The plan that `own` or `other` programs are made from."""
@@ -271,25 +246,6 @@ class View:
         if type(found[-1]) is not int or found[-1] < 1:
             raise ValueError(f"no attempt of a step (got {found[-1]!r}, expected 1, 2, ...)")
         return f"steps/{step}/{found[-1]}"
-
-    def bytes(self, name: str) -> bytes | None:
-        """A file of the bundle; None if there is no regular file of that name in it."""
-        if fault(name) is not None:
-            return None
-        try:
-            with os.fdopen(open_regular(self.bundle / name), "rb") as file:
-                return file.read()
-        except OSError:
-            return None
-
-    def json(self, name: str) -> Any:
-        """A JSON file of the bundle; None if it is not there."""
-        data = self.bytes(name)
-        return None if data is None else loads(data)
-
-    def digest(self, name: str) -> str:
-        """SHA-256 of a file of the bundle; of nothing if it is not there."""
-        return hashlib.sha256(self.bytes(name) or b"").hexdigest()
 
     def program_file(self, role: str, which: str) -> str:
         """Name of a role's program, binding zeroed; `which` is `own` or `other`."""

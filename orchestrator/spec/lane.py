@@ -51,22 +51,27 @@ class LimitsModel(FileModel):
     spend: Amount | None = Field(default=None, description="money for the whole lane, such as 2.00 USD")
 
 
-class LaneFile(FileModel):
-    """Qualification steps over a run."""
+class QualificationFile(FileModel):
+    """What a lane says whatever it runs."""
 
     orch: Literal["lane/v1"] = Field(description="the kind of this file")
     name: Title = Field(description="what people call it")
-    gate: Gate | None = Field(default=None, description="ORCH_<GATE>_CONFIG may name a pods file")
-    run: str = Field(min_length=1, description="the run's file, beside this one unless it begins with /")
     updates: Annotated[int, Field(ge=2, le=MAX_UPDATES)] = Field(description="how many updates a run makes")
     split: Annotated[int, Field(ge=1, le=MAX_UPDATES)] = Field(
         description="after how many updates the split run is stopped and resumed"
     )
+    deadlines: DeadlinesModel = Field(description="how long roles wait")
+    limits: LimitsModel = Field(default=LimitsModel(), description="what a lane may use up")
+
+
+class LaneFile(QualificationFile):
+    """Qualification steps over a run."""
+
+    gate: Gate | None = Field(default=None, description="ORCH_<GATE>_CONFIG may name a pods file")
+    run: str = Field(min_length=1, description="the run's file, beside this one unless it begins with /")
     omit: Mapping[str, Annotated[str, Field(min_length=1)]] = Field(
         default={}, description="steps to leave out, each with a reason"
     )
-    deadlines: DeadlinesModel = Field(description="how long roles wait")
-    limits: LimitsModel = Field(default=LimitsModel(), description="what a lane may use up")
 
 
 @dataclass(frozen=True)
@@ -104,12 +109,8 @@ class LaneSpec:
 
 
 def meaning(document: Document) -> tuple[Refusal, ...]:
-    """Refuses what no single value shows: a split outside the run, deadlines inside out, unknown steps."""
-    refusals: list[Refusal] = []
-    updates, split = document.get("updates"), document.get("split")
-    if type(updates) is int and type(split) is int and split >= updates > 1:
-        message = f"the split is not inside the run (got {split}, expected less than {updates} updates)"
-        refusals.append(document.at(Label.VALUE_RANGE, message, ("split",)))
+    """Refuses what no single value shows: a split outside the run, unknown steps."""
+    refusals = [*split_refusals(document)]
     omit = document.get("omit")
     for step in omit if isinstance(omit, dict) else ():
         if step not in STEPS:
@@ -135,9 +136,21 @@ def roles_fit(document: Document, roles: int) -> Iterator[Refusal]:
         yield document.at(Label.VALUE_RANGE, message, ("run",), hint=hint)
 
 
+def split_refusals(document: Document) -> Iterator[Refusal]:
+    """Refuses a split that is not inside the run."""
+    updates, split = document.get("updates"), document.get("split")
+    if type(updates) is int and type(split) is int and split >= updates > 1:
+        message = f"the split is not inside the run (got {split}, expected less than {updates} updates)"
+        yield document.at(Label.VALUE_RANGE, message, ("split",))
+
+
+def limits(model: LimitsModel) -> Limits:
+    """Gives what a lane may use up, typed."""
+    return Limits(None if model.duration is None else model.duration / 1000, model.spend)
+
+
 def build(document: Document, model: LaneFile, run: RunSpec | CommandRunSpec) -> LaneSpec:
     """Gives the typed lane of a file that nothing is wrong with."""
-    duration = model.limits.duration
     return LaneSpec(
         path=document.path,
         document=document,
@@ -153,5 +166,5 @@ def build(document: Document, model: LaneFile, run: RunSpec | CommandRunSpec) ->
             model.deadlines.run,
             model.deadlines.unreachable or UNREACHABLE_MS,
         ),
-        limits=Limits(None if duration is None else duration / 1000, model.limits.spend),
+        limits=limits(model.limits),
     )

@@ -14,6 +14,7 @@ from orchestrator.errors import Label, Refusal, RefusedError
 from orchestrator.spec.device import DeviceSpec
 from orchestrator.spec.document import load
 from orchestrator.spec.lane import LaneSpec
+from orchestrator.spec.matrix import SECTION, MatrixSpec
 from orchestrator.spec.pods import PodsSpec
 from orchestrator.spec.program import CommandRunSpec
 from orchestrator.spec.project import ProjectSpec
@@ -47,14 +48,25 @@ def read_native_run(path: Path) -> RunSpec:
 
 
 def read_lane(path: Path, *, within: Path | None = None) -> LaneSpec:
-    """Reads a lane and its run; raises RefusedError with every refusal.
+    """Reads a lane over one run; raises RefusedError with every refusal, and for a matrix.
 
     Args:
         path: the lane's file.
         within: a folder out of which nothing leads, whatever the files say: neither an absolute path nor
             `..` nor a link. For files that are not the user's own.
     """
-    return _read(path, Reader.lane, within)
+    lane = read_any_lane(path, within=within)
+    if isinstance(lane, MatrixSpec):
+        message = "a lane over one run is needed (got `matrix`, expected `run`)"
+        raise RefusedError([lane.document.at(Label.VALUE_CHOICE, message, (SECTION,), on_key=True)])
+    return lane
+
+
+def read_any_lane(path: Path, *, within: Path | None = None) -> LaneSpec | MatrixSpec:
+    """Reads a lane of either sort with all that it names; raises RefusedError with every refusal."""
+    read: Callable[[Reader, Path], Any] = Reader.lane  # as for a run
+    lane: LaneSpec | MatrixSpec = _read(path, read, within)
+    return lane
 
 
 def read_device(path: Path) -> DeviceSpec:

@@ -14,11 +14,24 @@ from pydantic import BaseModel
 
 from evidence.digest import measure_file
 from orchestrator.errors import Label, Refusal, RefusedError, Where
-from orchestrator.spec import data, device, lane, pods, pods_meaning, program, programme, project, run, system
+from orchestrator.spec import (
+    data,
+    device,
+    lane,
+    matrix,
+    pods,
+    pods_meaning,
+    program,
+    programme,
+    project,
+    run,
+    system,
+)
 from orchestrator.spec.device import DeviceSpec
 from orchestrator.spec.document import Document, load
 from orchestrator.spec.faults import check, one_of, suggest
 from orchestrator.spec.lane import LaneSpec
+from orchestrator.spec.matrix import MatrixFile, MatrixSpec
 from orchestrator.spec.places import visible
 from orchestrator.spec.pods import PodsSpec
 from orchestrator.spec.program import CommandRunSpec, SourceFile
@@ -88,9 +101,11 @@ class Reader:
         found: RunSpec | CommandRunSpec | None = self._of_kind(path, "run/v1", read)
         return found
 
-    def lane(self, path: Path) -> LaneSpec | None:
-        """Reads a lane; gives None where it is refused."""
-        return self._of_kind(path, "lane/v1", self._lane)
+    def lane(self, path: Path) -> LaneSpec | MatrixSpec | None:
+        """Reads a lane of either sort; gives None where it is refused."""
+        read: Callable[[Document], Any] = self._lane  # as for a run
+        found: LaneSpec | MatrixSpec | None = self._of_kind(path, "lane/v1", read)
+        return found
 
     def device(self, path: Path) -> DeviceSpec | None:
         """Reads a device profile; gives None where it is refused."""
@@ -199,7 +214,9 @@ class Reader:
                 self._refuse(document.path, refusal)
         return found
 
-    def _lane(self, document: Document) -> LaneSpec | None:
+    def _lane(self, document: Document) -> LaneSpec | MatrixSpec | None:
+        if matrix.SECTION in document.value:
+            return self._matrix(document)
         model = self._check(document, lane.LaneFile, *lane.meaning(document))
         path = self._refer(document, "run")
         spec = self.run(path) if path else None
@@ -207,6 +224,17 @@ class Reader:
         if model is None or spec is None or self.opened[document.path]:
             return None
         return lane.build(document, model, spec)
+
+    def _matrix(self, document: Document) -> MatrixSpec | None:
+        model = self._check(document, MatrixFile, *matrix.meaning(document))
+        named = document.get(matrix.SECTION, "systems")
+        systems: dict[str, SystemSpec | None] = {}
+        for name in named if isinstance(named, dict) else ():
+            path = self._refer(document, matrix.SECTION, "systems", name)
+            systems[name] = self.system(path) if path else None
+        if model is None or self.opened[document.path] or None in systems.values():
+            return None
+        return matrix.build(document, model, {name: found for name, found in systems.items() if found})
 
     def _device(self, document: Document) -> DeviceSpec | None:
         model = self._check(document, device.DeviceFile, *device.meaning(document))

@@ -14,6 +14,7 @@ from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 from orchestrator.spec.device import DeviceFile
 from orchestrator.spec.faults import FileModel
 from orchestrator.spec.lane import LaneFile
+from orchestrator.spec.matrix import MatrixFile
 from orchestrator.spec.pods import PodsFile
 from orchestrator.spec.program_file import CommandRunFile
 from orchestrator.spec.programme import ProgrammeFile
@@ -25,7 +26,7 @@ MODELS: dict[str, tuple[type[FileModel], ...]] = {
     "system": (SystemFile,),
     "run": (RunFile, CommandRunFile),
     "device": (DeviceFile,),
-    "lane": (LaneFile,),
+    "lane": (LaneFile, MatrixFile),
     "pods": (PodsFile,),
     "programme": (ProgrammeFile,),
     "project": (ProjectFile,),

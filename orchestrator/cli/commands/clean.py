@@ -100,11 +100,12 @@ def _on_nodes(args: argparse.Namespace) -> int:
 
 def _clean(bundles: Path, *, also_open: bool) -> Iterator[Left]:
     from evidence.verify import is_sealed
+    from orchestrator.qualify.matrix.view import bundles_of
     from orchestrator.remote.base import RemoteError
     from orchestrator.remote.local import Local
 
     node = Local()
-    for bundle in all_bundles(bundles):
+    for bundle in (each for whole in all_bundles(bundles) for each in (whole, *bundles_of(whole))):
         folder = _work_folder(bundle)
         if folder is None or not Path(folder).is_dir():
             continue

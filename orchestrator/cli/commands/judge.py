@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from orchestrator.cli.arguments import add_bundle, add_json, content_of
+from orchestrator.cli.cells import cells_table, not_admitted
 from orchestrator.cli.output import complain, counted, paint, plain, print_json, say
 from orchestrator.cli.project import find_bundle, require_sealed
 from orchestrator.cli.report import EXIT_OF, failed_checks, grade_line, open_checks, step_json, steps_table
@@ -27,7 +28,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Judge; the verdict's exit code, and 1 if it or a rebuilt program is not what the bundle records."""
     from evidence.verify import verify
-    from orchestrator.qualify.judge import judge_bundle
+    from orchestrator.qualify.matrix.judge import judgement_of
+    from orchestrator.qualify.matrix.view import is_matrix
 
     bundle = find_bundle(args.bundle)
     require_sealed(bundle)
@@ -38,7 +40,7 @@ def run(args: argparse.Namespace) -> int:
         )
         raise OrchError(f"{bundle} is not sound, so nothing is judged: {first}{more}")
     try:
-        judgement = judge_bundle(bundle)
+        judgement = judgement_of(bundle)
         rebuilt = _rebuild(bundle) if args.rebuild else None
     except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
         # sound, and yet not what a lane run writes: another version's, or made by hand
@@ -56,11 +58,16 @@ def run(args: argparse.Namespace) -> int:
             }
         )
     else:
-        say(steps_table(judgement.steps))
-        for line in (*failed_checks(judgement.steps), *open_checks(judgement.steps)):
+        say(cells_table(judgement.steps) if is_matrix(bundle) else steps_table(judgement.steps))
+        for line in (
+            *(not_admitted(judgement.steps) if is_matrix(bundle) else ()),
+            *failed_checks(judgement.steps),
+            *open_checks(judgement.steps),
+        ):
             say(line)
-        verdict = str(judgement.verdict)
-        say(f"verdict: {paint(verdict, verdict)}\n{grade_line(judgement.grade, judgement.steps)}")
+        verdict, of_cells = str(judgement.verdict), is_matrix(bundle)
+        grade = f"grade: {judgement.grade}" if of_cells else grade_line(judgement.grade, judgement.steps)
+        say(f"verdict: {paint(verdict, verdict)}\n{grade}")
         say(f"bundle: {bundle}")
         agrees = "yes" if judgement.agrees else "no"
         say(f"agrees with what was recorded: {agrees}")
@@ -88,6 +95,21 @@ class _Rebuilt:
 
 
 def _rebuild(bundle: Path) -> _Rebuilt:
+    """Build every program of a bundle again, of a matrix those of every cell; see `_rebuild_lane`."""
+    from orchestrator.qualify.matrix.view import bundles_of, is_matrix
+
+    if not is_matrix(bundle):
+        return _rebuild_lane(bundle)
+    rebuilt = {each: _rebuild_lane(each) for each in bundles_of(bundle)}
+    found = tuple(
+        f"{each.relative_to(bundle)}/{difference}"
+        for each, part in rebuilt.items()
+        for difference in part.differences
+    )
+    return _Rebuilt(sum(part.programs for part in rebuilt.values()), found)
+
+
+def _rebuild_lane(bundle: Path) -> _Rebuilt:
     """Build every program of a bundle's plan again, those of its controls included.
 
     Raises:

@@ -39,7 +39,7 @@ def run(args: argparse.Namespace) -> int:
     """Show it; nothing is changed, and whoever runs the lane is not disturbed."""
     if args.follow and args.json:
         raise UsageError("--follow and --json exclude each other: one object is printed when all is known")
-    bundle = find_bundle(args.bundle)
+    bundle = _of_launches(find_bundle(args.bundle))
     launch = newest(bundle)
     roles = _roles(launch, args.role)
     over = is_over(bundle, launch)
@@ -57,6 +57,13 @@ def run(args: argparse.Namespace) -> int:
                 screen.show(*each)
         screen.end()
     return 0
+
+
+def _of_launches(bundle: Path) -> Path:
+    """Give the bundle that launches are in: of a matrix the cell's that was begun last."""
+    from orchestrator.qualify.matrix.view import bundles_of
+
+    return (*bundles_of(bundle)[-1:], bundle)[0]
 
 
 def _roles(launch: Newest, role: str | None) -> tuple[str, ...]:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from orchestrator.qualify.preview import StepPreview
     from orchestrator.spec.content import Content
     from orchestrator.spec.lane import LaneSpec
+    from orchestrator.spec.matrix import MatrixSpec
     from orchestrator.spec.program import CommandRunSpec
     from orchestrator.spec.run import RunSpec
 
@@ -55,11 +56,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Plan and print."""
-    from orchestrator.cli.planning import read_lane_or_run
+    from orchestrator.cli.planning import find_matrix, read_lane_or_run
     from orchestrator.spec.program import CommandRunSpec
 
     content = content_of(args.content)
-    lane, spec = read_lane_or_run(find_spec(args.file, content))
+    path = find_spec(args.file, content)
+    if (matrix := find_matrix(path)) is not None:
+        return _matrix(args, matrix)
+    lane, spec = read_lane_or_run(path)
     if isinstance(spec, CommandRunSpec):
         return _command(args, lane, spec)
     preview = _preview(args, content, lane, spec)
@@ -68,6 +72,20 @@ def run(args: argparse.Namespace) -> int:
     else:
         shown = _laid_out(preview.demands, args.role, every=args.verbose)
         _print(preview, shown)
+    return 0
+
+
+def _matrix(args: argparse.Namespace, spec: MatrixSpec) -> int:
+    from orchestrator.cli import cells
+    from orchestrator.plan.matrix import matrix_plan
+
+    if args.role is not None or args.programs:
+        raise UsageError("--role and --programs are of one run, and a matrix has many")
+    plan = matrix_plan(spec)
+    if args.json:
+        print_json({"lane": spec.name, **plan.file_json()})
+    else:
+        say(cells.plan_text(spec, plan))
     return 0
 
 

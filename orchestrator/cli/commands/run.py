@@ -19,6 +19,7 @@ from orchestrator.errors import UsageError
 from orchestrator.redact import Secrets
 
 if TYPE_CHECKING:
+    from orchestrator.qualify.matrix.outcome import MatrixOutcome
     from orchestrator.qualify.options import RunOptions
     from orchestrator.qualify.outcome import Outcome
 
@@ -50,6 +51,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--bundles", type=Path, metavar="DIR", help="where the bundle goes (default: the project's)"
     )
     parser.add_argument("--db", metavar="URL", help="the tracker's database (default: the project's)")
+    parser.add_argument(
+        "--only",
+        action="append",
+        default=[],
+        metavar="CELLS",
+        help="of a matrix, these cells alone, such as 'adam/*/all', with those that they are compared with",
+    )
     parser.add_argument("--keep", action="store_true", help="leave the work folders on the nodes")
     add_json(parser)
 
@@ -57,7 +65,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run; the verdict's exit code."""
     from evidence.bundle import is_sealed
-    from orchestrator.qualify.lane import run_lane
 
     if (args.lane is None) == (args.resume is None):
         raise UsageError(
@@ -68,12 +75,7 @@ def run(args: argparse.Namespace) -> int:
     options = _options(args)
     if options.resume and is_sealed(options.resume):
         complain(f"{options.resume} was sealed before: nothing runs again, and what it says is only reported")
-    with live_view() as view:
-        outcome = run_lane(options, view)
-    if args.json:
-        print_json(outcome_json(outcome))
-    else:
-        report(outcome)
+    outcome = _run_matrix(args, options) if _is_matrix(options) else _run_lane(args, options)
     if outcome.crashed:
         complain(f"orch: a bug of ours: the traceback is in {outcome.bundle / outcome.crashed}")
         return EXIT_BUG
@@ -85,6 +87,48 @@ def run(args: argparse.Namespace) -> int:
         complain(f"orch: the evidence is of grade {outcome.grade}, and {args.require} is required")
         return 1
     return EXIT_OF[outcome.verdict]
+
+
+def _run_lane(args: argparse.Namespace, options: RunOptions) -> Outcome:
+    from orchestrator.qualify.lane import run_lane
+
+    if options.only:
+        raise UsageError("--only names cells of a matrix, and this is a lane over one run")
+    with live_view() as view:
+        outcome = run_lane(options, view)
+    if args.json:
+        print_json(outcome_json(outcome))
+    else:
+        report(outcome)
+    return outcome
+
+
+def _run_matrix(args: argparse.Namespace, options: RunOptions) -> MatrixOutcome:
+    from orchestrator.cli.cells import cells_view
+    from orchestrator.cli.cells import outcome_json as as_json
+    from orchestrator.qualify.matrix.run import run_matrix
+
+    if options.origin is not None:
+        raise UsageError("--from begins a run from a checkpoint, and a matrix begins all its runs anew")
+    if options.only and options.resume is not None:
+        raise UsageError("--only is said when a matrix begins; a resumed one goes on with its own cells")
+    with cells_view() as view:
+        outcome = run_matrix(options, view)
+    if args.json:
+        print_json(as_json(outcome))
+    else:
+        report_matrix(outcome)
+    return outcome
+
+
+def _is_matrix(options: RunOptions) -> bool:
+    """Say whether a lane, or the bundle that is resumed, is a matrix's."""
+    from orchestrator.cli.planning import find_matrix
+    from orchestrator.qualify.matrix.view import is_matrix
+
+    if options.resume is not None:
+        return is_matrix(options.resume)
+    return options.lane is not None and find_matrix(options.lane) is not None
 
 
 def _options(args: argparse.Namespace) -> RunOptions:
@@ -107,6 +151,7 @@ def _options(args: argparse.Namespace) -> RunOptions:
         keep=args.keep,
         cache=cache_folder(),
         secrets=Secrets.here(project.secrets),
+        only=tuple(args.only),
     )
 
 
@@ -125,9 +170,9 @@ def _pods(named: str) -> Path | None:
 
 def _gate(lane: Path | None) -> str:
     """Give the pods file that the variable of the lane's gate names; empty if there is none."""
-    from orchestrator.spec.read import read_lane
+    from orchestrator.spec.read import read_any_lane
 
-    gate = read_lane(lane).gate if lane else None
+    gate = getattr(read_any_lane(lane), "gate", None) if lane else None
     if not gate:
         return ""
     variable = f"ORCH_{gate.upper().replace('-', '_')}_CONFIG"
@@ -176,4 +221,17 @@ def report(outcome: Outcome) -> None:
     if outcome.proves:
         say(f"proves: {', '.join(outcome.proves)}")
     say(f"verdict: {paint(outcome.headline, outcome.verdict)}\n{grade_line(outcome.grade, outcome.steps)}")
+    say(f"bundle: {outcome.bundle}\nseal: {outcome.seal}")
+
+
+def report_matrix(outcome: MatrixOutcome) -> None:
+    """Print a matrix's outcome for a person."""
+    from orchestrator.cli.cells import cells_table, not_admitted
+
+    say(cells_table(outcome.steps))
+    for line in (*not_admitted(outcome.steps), *failed_checks(outcome.steps)):
+        say(line)
+    if outcome.proves:
+        say(f"proves: {', '.join(outcome.proves)}")
+    say(f"verdict: {paint(outcome.headline, outcome.verdict)}\ngrade: {outcome.grade}")
     say(f"bundle: {outcome.bundle}\nseal: {outcome.seal}")

@@ -96,7 +96,10 @@ def _ask(bundle: Path) -> None:
 
 def _stop_in_its_stead(args: argparse.Namespace, bundle: Path) -> None:
     """End the lane's own roles, collect what they left, and seal it as unknown."""
+    from orchestrator.cli.cells import cells_view
     from orchestrator.qualify.lane import run_lane
+    from orchestrator.qualify.matrix.run import run_matrix
+    from orchestrator.qualify.matrix.view import is_matrix
     from orchestrator.qualify.options import RunOptions
     from tracker.store import default_url
 
@@ -115,5 +118,9 @@ def _stop_in_its_stead(args: argparse.Namespace, bundle: Path) -> None:
         stop=f"{_REASON}, its nodes given up" if args.without_nodes else _REASON,
         gives_up_nodes=args.without_nodes,
     )
+    if is_matrix(bundle):
+        with cells_view() as cells:
+            run_matrix(options, cells)
+        return
     with live_view() as view:
         run_lane(options, view)

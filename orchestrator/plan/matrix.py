@@ -1,0 +1,86 @@
+"""The plans of a matrix: which cells the separability check admits, and what each computes.
+
+Knows nothing of machines. A cell that is refused for any other reason is a fault of the matrix.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from evidence.digest import sha256_json
+from orchestrator.errors import Label, Refusal, RefusedError
+from orchestrator.plan.derive import derive
+from orchestrator.plan.model import Plan
+from orchestrator.spec.matrix import Cell, MatrixSpec, placed, run_of
+
+SCHEMA = "orch-matrix-plan/v1"
+NOT_ADMITTED = Label.SEPARABILITY
+
+
+@dataclass(frozen=True)
+class MatrixPlan:
+    """What every cell computes.
+
+    Attributes:
+        plans: cell -> its plan, of those that are admitted, in the matrix's order.
+        refused: cell -> why it is not admitted, of the others.
+    """
+
+    plans: Mapping[Cell, Plan]
+    refused: Mapping[Cell, Refusal]
+
+    @cached_property
+    def digest(self) -> str:
+        """Of all plans and refusals, by cell."""
+        return sha256_json(self.as_json())
+
+    @cached_property
+    def system_digest(self) -> str:
+        """Of all systems that are in it."""
+        return sha256_json(sorted({plan.system_digest for plan in self.plans.values()}))
+
+    def as_json(self) -> dict[str, object]:
+        """Everything that the digest covers."""
+        return {
+            "schema": SCHEMA,
+            "plans": {cell.name: plan.digest for cell, plan in self.plans.items()},
+            "refused": {cell.name: said(refusal) for cell, refusal in self.refused.items()},
+        }
+
+    def file_json(self) -> dict[str, object]:
+        """The content of a bundle's `plan.json`: the plans, their digest, and their systems'."""
+        return {**self.as_json(), "digest": self.digest, "system_digest": self.system_digest}
+
+
+def said(refusal: Refusal) -> str:
+    """A refusal in one line, without its place."""
+    return f"{refusal.label}: {refusal.message}"
+
+
+def matrix_plan(spec: MatrixSpec) -> MatrixPlan:
+    """The plans of a matrix.
+
+    Raises:
+        RefusedError: with every refusal, in the matrix's order, of cells that are refused for another reason
+            than that their state cannot be separated so.
+    """
+    plans: dict[Cell, Plan] = {}
+    refused: dict[Cell, Refusal] = {}
+    wrong: dict[Refusal, None] = {}
+    for cell in spec.cells:
+        run, refusals = run_of(spec, cell)
+        if run is not None:
+            try:
+                plans[cell] = derive(run).plan
+                continue
+            except RefusedError as error:
+                refusals = error.refusals
+        faults = [refusal for refusal in refusals if refusal.label is not NOT_ADMITTED]
+        wrong.update(dict.fromkeys(placed(spec, cell, each) if run else each for each in faults))
+        if not faults:
+            refused[cell] = refusals[0]
+    if wrong:
+        raise RefusedError(wrong)
+    return MatrixPlan(plans, refused)

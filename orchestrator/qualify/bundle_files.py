@@ -1,0 +1,70 @@
+"""The files of a bundle, of a run or of a matrix, and its journal as it stands: read, and never written."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+from typing import Any
+
+from evidence.canonical import loads
+from evidence.event import Event
+from evidence.files import open_regular
+from evidence.names import fault
+from evidence.stream import read as read_stream
+
+SPECS = "specs"
+INDEX = "specs/index.json"
+
+
+class BundleFiles:
+    """Read-only look at a bundle's files."""
+
+    def __init__(self, bundle: Path) -> None:
+        self.bundle = bundle
+        self._stream_size = -1
+        self._events: tuple[Event, ...] = ()
+
+    @property
+    def lane_copy(self) -> Path:
+        """The bundle's copy of the lane that was declared.
+
+        Raises:
+            ValueError: the bundle names none.
+        """
+        name = str(self.json(INDEX)["lane"])
+        if fault(name) is not None:
+            raise ValueError(f"{INDEX} names no lane of the bundle (got {name!r})")
+        return self.bundle / SPECS / name
+
+    def events(self) -> tuple[Event, ...]:
+        """The journal as it stands; read again only when it has grown."""
+        path = self.bundle / "stream.jsonl"
+        size = path.stat().st_size
+        if size != self._stream_size:
+            self._stream_size, self._events = size, read_stream(path)
+        return self._events
+
+    @property
+    def run_id(self) -> str:
+        """UUIDv7 of the run."""
+        return self.events()[0].source
+
+    def bytes(self, name: str) -> bytes | None:
+        """A file of the bundle; None if there is no regular file of that name in it."""
+        if fault(name) is not None:
+            return None
+        try:
+            with os.fdopen(open_regular(self.bundle / name), "rb") as file:
+                return file.read()
+        except OSError:
+            return None
+
+    def json(self, name: str) -> Any:
+        """A JSON file of the bundle; None if it is not there."""
+        data = self.bytes(name)
+        return None if data is None else loads(data)
+
+    def digest(self, name: str) -> str:
+        """SHA-256 of a file of the bundle; of nothing if it is not there."""
+        return hashlib.sha256(self.bytes(name) or b"").hexdigest()

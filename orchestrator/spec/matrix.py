@@ -1,0 +1,221 @@
+"""`matrix:` of a lane: one lane over every system, shape and ownership; each combination is a cell.
+
+Knows the axes as declared, and the run and the lane of each cell; must not know which cells a plan
+admits, nor what is done with them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import accumulate, pairwise, product
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from orchestrator.errors import Label, Refusal
+from orchestrator.spec import run as runs
+from orchestrator.spec.document import Document, load
+from orchestrator.spec.faults import FileModel, TextLike, check
+from orchestrator.spec.lane import Limits, QualificationFile, limits, split_refusals
+from orchestrator.spec.nodesets import NAME
+from orchestrator.spec.owners import OwnershipModel
+from orchestrator.spec.run import RunFile, RunSpec, TopologyForm
+from orchestrator.spec.system import SystemSpec
+
+SECTION = "matrix"
+NOT_HERE = "a cell of a matrix shows that it computes the same; a lane over one run has the controls"
+OMITTED = {"refusals": NOT_HERE, "evaluate": NOT_HERE}
+
+CellName = Annotated[str, TextLike(r"[a-z0-9]+(-[a-z0-9]+)*", "lower-case letters and digits joined by -")]
+RoleName = Annotated[str, TextLike(NAME, "lower-case letters, digits, - and _, beginning with a letter")]
+NativeTarget = Literal["x86_64-linux", "aarch64-linux"]
+
+
+class ShapeModel(FileModel):
+    """Which roles take part, how they are joined, and what each has of the samples."""
+
+    topology: TopologyForm = Field(description="pair, star or {kind: hierarchy, fan_out: N}")
+    shares: Annotated[
+        Mapping[RoleName, Annotated[int, Field(ge=0, le=1 << 20)]], Field(min_length=1, max_length=64)
+    ] = Field(description="the roles in order, the root first, each with its share of the rows; 0 for none")
+    targets: Annotated[tuple[NativeTarget, ...], Field(min_length=1)] = Field(
+        default=("x86_64-linux",), description="what the roles' programs are made for, in turn"
+    )
+
+
+class MatrixModel(FileModel):
+    """The axes; every combination of their entries is a cell."""
+
+    systems: Annotated[Mapping[CellName, Annotated[str, Field(min_length=1)]], Field(min_length=1)] = Field(
+        description="name to the system's file, beside this one unless it begins with /"
+    )
+    shapes: Annotated[Mapping[CellName, ShapeModel], Field(min_length=1)] = Field(
+        description="name to roles and topology"
+    )
+    ownership: Annotated[Mapping[CellName, OwnershipModel], Field(min_length=1)] = Field(
+        description="name to who holds what; with the first, all is replicated: the others must be its equal"
+    )
+
+
+class MatrixFile(QualificationFile):
+    """One lane over every combination of systems, shapes and ownership."""
+
+    matrix: MatrixModel = Field(description="the axes: systems, shapes, ownership")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One combination."""
+
+    system: str
+    shape: str
+    ownership: str
+
+    @property
+    def name(self) -> str:
+        """As people, events and folders name it: `adam/star/all`."""
+        return f"{self.system}/{self.shape}/{self.ownership}"
+
+
+@dataclass(frozen=True)
+class MatrixSpec:
+    """A matrix as declared; a lane of `updates` updates in every cell, split after `split`."""
+
+    path: Path
+    document: Document = field(repr=False, compare=False)
+    name: str
+    systems: Mapping[str, SystemSpec]
+    shapes: Mapping[str, ShapeModel]
+    ownership: Mapping[str, OwnershipModel]
+    updates: int
+    split: int
+    limits: Limits
+
+    @property
+    def cells(self) -> tuple[Cell, ...]:
+        """Every cell; those of one system and shape together, the replicated one first."""
+        return tuple(Cell(*each) for each in product(self.systems, self.shapes, self.ownership))
+
+    def reference(self, cell: Cell) -> Cell:
+        """The cell that this one must be the equal of: the same system and shape with all replicated."""
+        return Cell(cell.system, cell.shape, next(iter(self.ownership)))
+
+    def roles(self, cell: Cell) -> int:
+        """How many roles take part."""
+        return len(self.shapes[cell.shape].shares)
+
+
+def meaning(document: Document) -> Iterator[Refusal]:
+    """Refuses what no single value shows: nobody with samples, nothing to compare with, a split outside."""
+    yield from split_refusals(document)
+    shapes = document.get(SECTION, "shapes")
+    for name, shape in shapes.items() if isinstance(shapes, dict) else ():
+        shares = shape.get("shares") if isinstance(shape, dict) else None
+        if isinstance(shares, dict) and shares and not any(shares.values()):
+            message = "nobody has any samples (got shares of 0 alone, expected one above 0)"
+            yield document.at(Label.VALUE_RANGE, message, (SECTION, "shapes", name, "shares"))
+    ownership = document.get(SECTION, "ownership")
+    if isinstance(ownership, dict) and ownership:
+        name, first = next(iter(ownership.items()))
+        if isinstance(first, dict) and "partitioned" in first.values():
+            message = (
+                "the others would have nothing to be compared with (got a first one that is partitioned,"
+                " expected one with all replicated)"
+            )
+            yield document.at(Label.VALUE_CHOICE, message, (SECTION, "ownership", name))
+
+
+def build(document: Document, model: MatrixFile, systems: Mapping[str, SystemSpec]) -> MatrixSpec:
+    """Gives the typed matrix of a file that nothing is wrong with."""
+    return MatrixSpec(
+        path=document.path,
+        document=document,
+        name=model.name,
+        systems={name: systems[name] for name in model.matrix.systems},
+        shapes=dict(model.matrix.shapes),
+        ownership=dict(model.matrix.ownership),
+        updates=model.updates,
+        split=model.split,
+        limits=limits(model.limits),
+    )
+
+
+def run_text(spec: MatrixSpec, cell: Cell, system_file: str) -> str:
+    """Gives a cell's run as a file of its own, the same whenever it is asked for.
+
+    Args:
+        spec: the matrix.
+        cell: which of its cells.
+        system_file: how the file names the system's.
+    """
+    shape, system = spec.shapes[cell.shape], spec.systems[cell.system]
+    topology = shape.topology
+    targets = {
+        role: {"target": shape.targets[index % len(shape.targets)]} for index, role in enumerate(shape.shares)
+    }
+    return _yaml(
+        orch="run/v1",
+        name=cell.shape,
+        system=system_file,
+        topology=topology.kind if topology.fan_out is None else topology.model_dump(),
+        roles=[*shape.shares],
+        samples=dict(zip(shape.shares, row_counts(system.rows, tuple(shape.shares.values())), strict=True)),
+        ownership=spec.document.get(SECTION, "ownership", cell.ownership),
+        pairings=targets,
+    )
+
+
+def lane_text(spec: MatrixSpec, cell: Cell, run_file: str) -> str:
+    """Gives a cell's lane as a file of its own, the same whenever it is asked for.
+
+    Args:
+        spec: the matrix.
+        cell: which of its cells.
+        run_file: how the file names the run's.
+    """
+    return _yaml(
+        orch="lane/v1",
+        name=cell.name.replace("/", "."),
+        run=run_file,
+        updates=spec.updates,
+        split=spec.split,
+        omit=OMITTED,
+        deadlines=spec.document.get("deadlines"),
+    )
+
+
+def row_counts(rows: int, shares: tuple[int, ...]) -> tuple[int, ...]:
+    """Gives how many of so many rows each share is: neighbours meet where their shares do, rounded down."""
+    total = sum(shares)
+    bounds = [rows * share // total for share in accumulate(shares, initial=0)]
+    return tuple(last - first for first, last in pairwise(bounds))
+
+
+def run_of(spec: MatrixSpec, cell: Cell) -> tuple[RunSpec | None, tuple[Refusal, ...]]:
+    """Gives a cell's run, or what is wrong with it, at the place of its shape in the matrix."""
+    system = spec.systems[cell.system]
+    text = run_text(spec, cell, str(system.path))
+    document, refusals = load(Path(f"{spec.path}:{cell.name}.yaml"), text.encode())
+    if document is None:
+        return None, tuple(placed(spec, cell, each) for each in refusals)
+    model, found = check(document, RunFile)
+    refusals = (*refusals, *found, *runs.meaning(document, system))
+    if model is None or refusals:
+        return None, tuple(placed(spec, cell, each) for each in refusals)
+    return runs.build(document, model, system, {}), ()
+
+
+def placed(spec: MatrixSpec, cell: Cell, refusal: Refusal) -> Refusal:
+    """Gives a refusal of a cell's run at the entry of the matrix that it comes from."""
+    entry = ("ownership", cell.ownership) if refusal.key.startswith("ownership") else ("shapes", cell.shape)
+    return spec.document.at(
+        refusal.label, f"{cell.name}: {refusal.message}", (SECTION, *entry), on_key=True, hint=refusal.hint
+    )
+
+
+def _yaml(**lines: Any) -> str:
+    """A mapping a line, in the notation that YAML shares with JSON."""
+    return "".join(f"{key}: {json.dumps(value)}\n" for key, value in lines.items())
