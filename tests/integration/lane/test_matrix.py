@@ -1,4 +1,4 @@
-"""A matrix over real cells: what passes, what is compared, what a kill or a stop leaves, and what a forger changes."""
+"""A matrix over real cells: what passes and is compared, what a kill or a stop leaves, what a forger does."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def test_a_second_bundle_of_a_cell_is_seen(copied: Path):
 
 
 def test_another_state_than_the_references_is_seen(copied: Path):
-    """The reference's manifest says another state: its own judge would see that too, and so does each cell."""
+    """The reference's manifest says another state: its own judge sees that, and so does the other cell's."""
     (manifest,) = (copied / "cells" / CELLS[0]).glob(
         "*/steps/uninterrupted/1/run-1/*/checkpoint/5.manifest.json"
     )
