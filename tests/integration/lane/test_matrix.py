@@ -177,7 +177,8 @@ def wait_for_cell(workshop: Workshop, number: int) -> Path:
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         for bundle in workshop.bundles():
-            if len(list(bundle.glob("cells/*/*/*/*/steps/uninterrupted/1/run-1/launch.json"))) >= number:
+            streams = [each.read_bytes() for each in bundle.glob("cells/*/*/*/*/stream.jsonl")]
+            if sum(b"orch.job.started" in stream for stream in streams) >= number:
                 return bundle
         time.sleep(0.005)
     raise AssertionError("the cell did not begin")
