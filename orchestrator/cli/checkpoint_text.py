@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -157,7 +158,8 @@ def difference_json(found: Difference) -> dict[str, Any]:
     first = found.first
     assert first is not None  # noqa: S101 - of two tensors of one form
     about["first"] = {"word": first.name, "left": first.left, "right": first.right}
-    return {**about, "largest": found.largest}
+    largest = found.largest
+    return {**about, "largest": largest if largest is not None and math.isfinite(largest) else None}
 
 
 def compared(found: Sequence[Difference]) -> str:

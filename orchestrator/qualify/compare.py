@@ -5,11 +5,15 @@ Words are compared by their bits, as identities are: zeros of different sign dif
 
 from __future__ import annotations
 
+import sys
 from array import array
+from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import ne
 
 from orchestrator.qualify.command.tensors import FLOATS, Tensor, Tensors, place
 
+_ARRAYS = {"F64": "d", "F32": "f"}
 _UNSIGNED = {1: "B", 2: "H", 4: "I", 8: "Q"}
 
 
@@ -33,7 +37,7 @@ class Difference:
         count: words that differ.
         words: words of the tensor.
         first: the first of those that differ.
-        largest: largest distance between floating-point words; None for other types.
+        largest: largest distance between floating-point words, which may be infinite; None for other types.
     """
 
     tensor: str
@@ -58,17 +62,23 @@ def _difference(name: str, left: Tensor | None, right: Tensor | None) -> Differe
         return None
     kind = _UNSIGNED[left.width]
     one, other = array(kind, left.data), array(kind, right.data)
-    places = [index for index, (a, b) in enumerate(zip(one, other, strict=True)) if a != b]
-    first = Word(f"{name}{place(left.shape, places[0])}", left.shown(places[0]), right.shown(places[0]))
-    return Difference(name, None, len(places), len(one), first, _largest(left, right, places))
+    index = next(index for index, (a, b) in enumerate(zip(one, other, strict=True)) if a != b)
+    first = Word(f"{name}{place(left.shape, index)}", left.shown(index), right.shown(index))
+    return Difference(name, None, sum(map(ne, one, other)), len(one), first, _largest(left, right))
 
 
 def _form(tensor: Tensor | None) -> str:
     return f"{tensor.dtype}{list(tensor.shape)}" if tensor else "none"
 
 
-def _largest(left: Tensor, right: Tensor, places: list[int]) -> float | None:
+def _largest(left: Tensor, right: Tensor) -> float | None:
     if left.dtype not in FLOATS:
         return None
-    one, other = left.numbers, right.numbers
-    return max(abs(one[index] - other[index]) for index in places)
+    return max(abs(a - b) for a, b in zip(_floats(left), _floats(right), strict=True))
+
+
+def _floats(tensor: Tensor) -> Sequence[float]:
+    """The words as numbers; of the two usual types without a Python object for each, for states are large."""
+    if tensor.dtype not in _ARRAYS or sys.byteorder == "big":
+        return tensor.numbers
+    return array(_ARRAYS[tensor.dtype], tensor.data)

@@ -144,6 +144,15 @@ def test_the_first_word_that_differs_is_named_by_its_bits(tmp_path, capsys):
     assert "v: 2 of 4 words differ, at most 2.0 apart" in shown
 
 
+def test_words_farther_apart_than_any_number_is_large(tmp_path, capsys):
+    put(tmp_path / "one", (1.7e308, *WORDS[1:]))
+    put(tmp_path / "other", (-1.7e308, *WORDS[1:]))
+    code, found = said(capsys, "diff", tmp_path / "one", tmp_path / "other")
+    assert (code, found["fields"][0]["largest"]) == (1, None)
+    assert main(["checkpoint", "diff", str(tmp_path / "one"), str(tmp_path / "other")]) == 1
+    assert "at most inf apart" in capsys.readouterr().out
+
+
 def test_export_is_read_by_both_libraries(tmp_path, capsys):
     folder = put(tmp_path / "set")
     fields = {"w": WORDS[:3], "b": WORDS[3:4], "v": WORDS[4:]}
