@@ -48,7 +48,11 @@ def _either(kind: str) -> dict[str, Any]:
     """Gives the schema of a kind of several models, with what they share said once."""
     models = [(model, "validation") for model in MODELS[kind]]
     references, shared = models_json_schema(models)  # type: ignore[arg-type]  # invariant list of a literal
-    return {"anyOf": list(references.values()), **_plain(shared)}
+    either = {"anyOf": list(references.values()), **shared}
+    text = json.dumps(either)
+    # pydantic keeps what only a default's type names, where several models are asked for
+    named = {key: part for key, part in shared["$defs"].items() if f'"#/$defs/{key}"' in text}
+    return {**either, "$defs": _plain(named)}
 
 
 def text(kind: str) -> str:
