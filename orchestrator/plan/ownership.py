@@ -11,9 +11,14 @@ none by arithmetic.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
 from typing import Literal
+
+from orchestrator.spec.repeated import Repeated, repeated
 
 Holding = Literal["replicated", "partitioned"]
 
@@ -71,6 +76,42 @@ class Ownership:
             return part(own.start, 1, min(own.stop, size) - min(own.start, size))
         return part(role, roles, max(0, -(-(size - role) // roles)))
 
+    def owned_by(self, size: int, some: range, roles: int) -> int:
+        """How many words of a field of `size` belong to consecutive roles of `roles`, all together."""
+        if self.ranges:
+            return self._words_before(size, some.stop) - self._words_before(size, some.start)
+        each, one_more = divmod(size, roles)
+        return each * len(some) + max(0, min(some.stop, one_more) - min(some.start, one_more))
+
+    def changes(self, size: int, roles: int) -> tuple[int, ...]:
+        """The roles from which on a role may own another number of words of a field than the one before."""
+        return self._runs.starts[:-1] if self.ranges else (size % roles,)
+
+    def _words_before(self, size: int, role: int) -> int:
+        """Words of a field of `size` that the roles before one own."""
+        if size not in self._totals:
+            within = ((min(own.stop, size) - min(own.start, size)) * count for own, count in self._runs.runs)
+            self._totals[size] = tuple(accumulate(within, initial=0))
+        # roles in a row that own the same own nothing, so that a run's total is reached at its first role
+        return self._totals[size][bisect_left(self._runs.starts, role)]
+
+    @cached_property
+    def _totals(self) -> dict[int, tuple[int, ...]]:
+        """By a field's size: the words of all runs of `ranges` before each one."""
+        return {}
+
+    @cached_property
+    def _runs(self) -> Repeated[range]:
+        """`ranges` by runs of roles that own the same: nothing, unless it is one role."""
+        runs = self.ranges.runs if isinstance(self.ranges, Repeated) else [(own, 1) for own in self.ranges]
+        return repeated(((own or range(0), count) for own, count in runs), lambda own: (own.start, own.stop))
+
+    @cached_property
+    def _claims(self) -> tuple[tuple[int, int, int], ...]:
+        """Start, stop and role of every range that is not empty, by start."""
+        runs = zip(self._runs.starts, self._runs.runs, strict=False)
+        return tuple(sorted((own.start, own.stop, role) for role, (own, _) in runs if own))
+
     def owner(self, coordinate: int, roles: int) -> int:
         """The role that a coordinate belongs to.
 
@@ -79,14 +120,14 @@ class Ownership:
         """
         if not self.ranges:
             return coordinate % roles
-        for role, own in enumerate(self.ranges):
-            if coordinate in own:
-                return role
-        raise LookupError(f"coordinate {coordinate} has no owner")
+        place = bisect_right(self._claims, coordinate, key=lambda claim: claim[0]) - 1
+        if place < 0 or coordinate >= self._claims[place][1]:
+            raise LookupError(f"coordinate {coordinate} has no owner")
+        return self._claims[place][2]
 
     def as_json(self) -> dict[str, object]:
-        """As in a plan."""
-        dealt: object = [[own.start, own.stop] for own in self.ranges] if self.ranges else "modulo"
+        """As in a plan; declared ranges as start, stop, and how many roles in a row have just these."""
+        dealt: object = [[own.start, own.stop, count] for own, count in self._runs.runs] or "modulo"
         return {
             "parameters": self.parameters,
             "optimizer_state": self.optimizer_state,
