@@ -9,7 +9,9 @@ from collections.abc import Mapping
 
 from orchestrator.admit.memory import demand
 from orchestrator.errors import Label, Refusal
+from orchestrator.plan.classes import role_classes
 from orchestrator.plan.model import Plan
+from orchestrator.spec.repeated import Repeated
 from orchestrator.spec.run import RunSpec
 
 
@@ -30,8 +32,7 @@ def admit(
     """
     refusals = []
     used: dict[str, int] = {}
-    for role, own in zip(plan.roles, run.memory, strict=True):
-        need = demand(plan, role).total
+    for role, own, need in zip(plan.roles, run.memory, _needs(plan), strict=True):
         key = f"memory.{role.name}"
         if own is not None and need > own:
             message = (
@@ -52,3 +53,10 @@ def admit(
             message = f"{role.name} does not fit node {node} (got {got}, expected at most {quota})"
             refusals.append(Refusal(Label.CAPACITY_EXCEEDED, message, run.where("roles"), key))
     return tuple(refusals)
+
+
+def _needs(plan: Plan) -> Repeated[int]:
+    """What each role asks for, in bytes; of roles that are alike it is asked once."""
+    classes = role_classes(plan)
+    needs = ((demand(plan, plan.roles[each.roles.start]).total, len(each.roles)) for each in classes)
+    return Repeated(tuple(needs))

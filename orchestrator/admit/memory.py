@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import groupby
 
 from orchestrator.plan.model import Plan, Role, System
 from orchestrator.plan.tree import Assignment, Binary, Expression, Negate, SquareRoot
@@ -63,8 +62,7 @@ def _learner(system: System, role: Role) -> Iterable[DemandLine]:
         "samples", f"{role.samples} rows x {system.sample_words} words", role.samples * system.sample_words
     )
     yield _words("parameters and state", f"{system.state_words} words", system.state_words)
-    initial = (word.hex() for field in system.state_fields for word in field.initial)
-    runs = sum(1 for _ in groupby(initial))
+    runs = sum(len(field.initial_runs) for field in system.state_fields)
     yield _each("initial state", f"{runs} runs of equal words", runs, RUN_BYTES)
     means = sum(field.size for field in system.contributions)
     yield _words("means", f"{means} words", means)

@@ -53,12 +53,16 @@ def build_all(planned: Planned, spec: RunSpec, content_root: Path) -> tuple[Prog
     """Admit, then build every role's program, in role order.
 
     Raises:
-        RefusedError: admission or the compiler refuses; then nothing was built.
+        RefusedError: admission or the compiler refuses, or there are too many roles; then nothing was built.
     """
     from orchestrator.admit.host import admit
     from orchestrator.build.compile import build_programs
-    from orchestrator.errors import RefusedError
+    from orchestrator.errors import Label, Refusal, RefusedError
+    from orchestrator.spec.nodesets import MAX_NAMES
 
+    if (roles := len(planned.plan.roles)) > MAX_NAMES:
+        message = f"there are too many roles to build for (got {roles}, expected at most {MAX_NAMES})"
+        raise RefusedError([Refusal(Label.VALUE_RANGE, message, spec.where("roles"), "roles")])
     if refusals := admit(planned.plan, spec, {}, None):
         raise RefusedError(refusals)
     complain(f"building {counted(len(planned.plan.roles), 'program')}")

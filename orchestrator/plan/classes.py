@@ -1,7 +1,7 @@
 """Which roles are alike: consecutive ones that do and hold as much, with trees below them that do.
 
-Knows the tree, rows and who owns how many words; must not know what is done with them. A plan has a few classes
-for each level of its tree, however many roles it has.
+Knows the tree, rows and who owns how many words; must not know what is done with them. A plan has a few
+classes for each level of its tree, however many roles it has.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ class RoleClass:
         children: of each.
         below: how many roles the tree of each has, itself among them.
         samples: rows of each.
-        own: words of each state field, then of each contribution, that each owns.
+        own: words of each state field, then of each contribution, that each owns; none where nothing is
+            partitioned, since then nobody does otherwise for what he owns.
         own_below: the same of all roles in its tree together.
         values: of each in what else was looked at.
     """
@@ -84,6 +85,8 @@ def _changes(plan: Plan) -> Iterator[int]:
 
 
 def _fields(plan: Plan) -> tuple[Field, ...]:
+    if not plan.ownership.is_partitioned:
+        return ()
     return plan.system.state_fields + plan.system.contributions
 
 

@@ -23,7 +23,6 @@ from orchestrator.plan.topology import Topology, star
 from orchestrator.spec.data import Samples, read_samples
 from orchestrator.spec.names import ByName
 from orchestrator.spec.program import CommandRunSpec
-from orchestrator.spec.repeated import Repeated
 from orchestrator.spec.run import Hierarchy, RunSpec
 from orchestrator.spec.system import FieldSpec, SystemSpec, header
 
@@ -94,7 +93,7 @@ def derive(run: RunSpec) -> Planned:
             ownership=_ownership(run),
         ),
         samples.words,
-        ByName(run.roles, Repeated(tuple((each.target, count) for each, count in run.pairings.runs))),
+        ByName(run.roles, run.targets),
     )
 
 

@@ -13,6 +13,7 @@ from itertools import accumulate, pairwise
 from typing import overload
 
 from orchestrator.spec.names import Names, names_of
+from orchestrator.spec.nodesets import fold
 from orchestrator.spec.repeated import Repeated, repeated
 
 
@@ -79,14 +80,6 @@ class Roles(Sequence[Role]):
         before = index - self.samples.starts[run]
         return self._first_samples[run] + before * self.samples.runs[run][0]
 
-    def named(self, name: str) -> Role:
-        """The role of a name.
-
-        Raises:
-            ValueError: there is none.
-        """
-        return self[self.names.index(name)]
-
     @property
     def pieces(self) -> Iterator[Piece]:
         """All roles, in order, in the fewest pieces."""
@@ -94,6 +87,20 @@ class Roles(Sequence[Role]):
         for start, stop in pairwise(bounds):
             names = self.names.text(start, stop)
             yield Piece(names, stop - start, self._first_sample(start), self.samples[start])
+
+
+def role_named(roles: Sequence[Role], name: str) -> Role | None:
+    """The role of a name, or None where there is none."""
+    if isinstance(roles, Roles):
+        return roles[roles.names.index(name)] if name in roles.names else None
+    return next((role for role in roles if role.name == name), None)
+
+
+def node_set(roles: Sequence[Role], some: range) -> str:
+    """The names of consecutive roles, as a node set; empty for none."""
+    if isinstance(roles, Roles):
+        return roles.names.text(some.start, some.stop) if some else ""
+    return fold(roles[index].name for index in some)
 
 
 def roles_json(roles: Sequence[Role]) -> list[object]:

@@ -6,7 +6,7 @@ matter of the role and those below it alone. Nothing here grows with the number 
 
 A round of version v, in its order:
 
-* `offer` up, `replica` down: parameters that are partitioned, each word from its owner, then all to everybody;
+* `offer` up, `replica` down: partitioned parameters, each word from its owner, then all to everybody;
 * `contribution` up: every combined word, a role's own and the subtotals of those below it added;
 * `total` down: all totals, or of partitioned gradients those that the roles below own, and the results;
 * `select` up, `selected` down: what is replicated though one role each has computed it.
@@ -30,7 +30,7 @@ Direction = Literal["up", "down"]
 
 @dataclass(frozen=True)
 class Part:
-    """One part of a round: its frames' kind, where they go, and the words of each stream over a role's edge."""
+    """One part of a round: its frames' kind, their way, and the words of each stream over a role's edge."""
 
     kind: str
     direction: Direction
@@ -71,7 +71,7 @@ def round_parts(plan: Plan) -> tuple[Part, ...]:
         return lambda role: (sum(owned_below(plan, each, role) for each in fields) + more,)
 
     def all_of(*sizes: int) -> Callable[[int], tuple[int, ...]]:
-        return lambda role: sizes
+        return lambda _: sizes
 
     parts = []
     if split:

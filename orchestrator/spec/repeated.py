@@ -13,13 +13,14 @@ from itertools import accumulate, chain, repeat
 from typing import Generic, TypeVar, overload
 
 Value = TypeVar("Value")
+Value_co = TypeVar("Value_co", covariant=True)
 
 
 @dataclass(frozen=True)
-class Repeated(Sequence[Value], Generic[Value]):
+class Repeated(Sequence[Value_co], Generic[Value_co]):
     """A sequence by its runs: pairs of a value and how many times it stands there, at least once each."""
 
-    runs: tuple[tuple[Value, int], ...]
+    runs: tuple[tuple[Value_co, int], ...]
 
     @cached_property
     def starts(self) -> tuple[int, ...]:
@@ -34,15 +35,15 @@ class Repeated(Sequence[Value], Generic[Value]):
         return self.starts[-1]
 
     @overload
-    def __getitem__(self, index: int) -> Value: ...
+    def __getitem__(self, index: int) -> Value_co: ...
     @overload
-    def __getitem__(self, index: slice) -> tuple[Value, ...]: ...
-    def __getitem__(self, index: int | slice) -> Value | tuple[Value, ...]:
+    def __getitem__(self, index: slice) -> tuple[Value_co, ...]: ...
+    def __getitem__(self, index: int | slice) -> Value_co | tuple[Value_co, ...]:
         if isinstance(index, slice):
             return tuple(self[each] for each in range(*index.indices(len(self))))
         return self.runs[self.run_at(range(len(self))[index])][0]
 
-    def __iter__(self) -> Iterator[Value]:
+    def __iter__(self) -> Iterator[Value_co]:
         return chain.from_iterable(repeat(value, count) for value, count in self.runs)
 
 

@@ -162,6 +162,11 @@ class RunSpec:
     pairings: Repeated[Pairing]
     memory: Repeated[int | None]
 
+    @property
+    def targets(self) -> Repeated[str]:
+        """What each role's program is made for."""
+        return Repeated(tuple((pairing.target, roles) for pairing, roles in self.pairings.runs))
+
     def where(self, *key_path: str | int, key: bool = False) -> Where:
         """Gives the place of a key path in the file."""
         return self.document.where(key_path, key=key)
