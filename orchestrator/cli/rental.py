@@ -131,7 +131,8 @@ def _of_lane(
     if not isinstance(run, RunSpec):  # of a program of the user's own nothing is known that a node could lack
         return
     planned = derive(run)
-    for role, target in planned.targets.items():
+    swapped = {role: lane.swap.get(target, target) for role, target in planned.targets.items()}
+    for role, target in dict.fromkeys((*planned.targets.items(), *swapped.items())):
         node = roles[role]
         if node in seen and (message := _target(role, target, seen[node], pods.nodes[node].emulators)):
             yield Trouble(node, str(Label.TARGET_ARCH), f"{Label.TARGET_ARCH}: {message}")

@@ -29,7 +29,8 @@ class Wanted:
         publish_at: a version to publish besides the target; 0 for none.
         restore: name under `restore/` -> bundle file; None starts fresh.
         roles: those that start; None for all of them.
-        programs: role -> `other` where a control wants another plan's program.
+        programs: role -> `other` where a control wants another plan's program, `swapped` where the resumed
+            part of the split run wants another instruction set's.
         samples: role -> bundle file that lies there instead of the plan's own words.
         inputs: of a user's own program: input -> bundle file that lies there instead of the declared one.
         file_blocks: of a user's own program: blocks of 512 bytes that no file may outgrow; None for no limit.

@@ -59,7 +59,8 @@ class Jobs:
         folder = root / start.role / f"{self.attempt.step}-{self.attempt.number}-{launch}"
         if isinstance(start.binding, Invocation):
             return node_side.job(start, folder, root)
-        emulator = self.session.emulators.get(start.role)
+        target = self.session.view.targets_of(start.program)[start.role]
+        emulator = self.session.emulators.get((start.role, target))
         binding = start.binding
         return Job(
             folder=folder,

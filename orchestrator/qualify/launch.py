@@ -19,6 +19,7 @@ from orchestrator.qualify.command.invocation import Invocation
 
 _VERSION = re.compile(r"[0-9]{1,15}", re.ASCII)
 OWN = "own"  # the role's program of this lane's plan
+SWAPPED = "swapped"  # the same, for the instruction set that the resumed part of the split run has
 OTHER = "other"  # the same role's program of another plan: the frame-identity control
 FROM_PLAN = "plan"  # a samples file that holds exactly the plan's words
 
@@ -44,7 +45,7 @@ class Start:
 
     Attributes:
         role: its name.
-        program: `own` or `other`.
+        program: `own`, `swapped` or `other`.
         binding: the deployment bound in; of a user's own program, how it is called.
         files: what lay beside the executable.
         node: where it ran.

@@ -62,7 +62,7 @@ class Session:
         limits: what may end the lane.
         crew: who works on the nodes.
         programs: (role, `own` or `other`) -> program; filled by the build step.
-        emulators: role -> emulator on its node, for roles under another instruction set.
+        emulators: (role, target) -> emulator on the role's node, for programs of another instruction set.
         wires: tunnels that are open.
     """
 
@@ -76,7 +76,7 @@ class Session:
     crew: Crew
     keep: bool = False
     programs: dict[tuple[str, str], Program] = field(default_factory=dict)
-    emulators: dict[str, str] = field(default_factory=dict)
+    emulators: dict[tuple[str, str], str] = field(default_factory=dict)
     wires: Wires = field(default_factory=Wires)
     _beaten: float = field(default_factory=time.monotonic)
 

@@ -24,7 +24,7 @@ from orchestrator.qualify import parent as parents
 from orchestrator.qualify import pins
 from orchestrator.qualify.bundle_files import SPECS, BundleFiles
 from orchestrator.qualify.endpoints import Wiring
-from orchestrator.qualify.launch import OTHER, OWN, ProgressLine
+from orchestrator.qualify.launch import OTHER, OWN, SWAPPED, ProgressLine
 from orchestrator.qualify.launched import Launched
 from orchestrator.qualify.lineage import Lineage
 from orchestrator.qualify.parent import Parent
@@ -34,7 +34,7 @@ from orchestrator.spec.program import CommandRunSpec
 from orchestrator.spec.read import read_lane
 
 LOCAL = "local"
-PROGRAM_FOLDERS = {OWN: "programs", OTHER: "control-programs"}
+PROGRAM_FOLDERS = {OWN: "programs", SWAPPED: "swapped-programs", OTHER: "control-programs"}
 
 
 class View(BundleFiles):
@@ -77,6 +77,12 @@ class View(BundleFiles):
         """Role name -> target, in role order."""
         return self.command.targets if self.command else self.planned.targets
 
+    def targets_of(self, which: str) -> Mapping[str, str]:
+        """Role name -> target of its `own`, `swapped` or `other` program, in role order."""
+        if which != SWAPPED:
+            return self.targets
+        return {role: self.lane.swap.get(target, target) for role, target in self.targets.items()}
+
     @property
     def roles(self) -> tuple[str, ...]:
         """Role names in order."""
@@ -109,8 +115,8 @@ class View(BundleFiles):
         return None if self.command else self.planned.plan.topology
 
     def plan_of(self, which: str) -> Plan:
-        """The plan that `own` or `other` programs are made from."""
-        return self.planned.plan if which == OWN else other_plan(self.planned).plan
+        """The plan that `own`, `swapped` or `other` programs are made from."""
+        return self.planned.plan if which != OTHER else other_plan(self.planned).plan
 
     def samples(self, role: str) -> bytes:
         """The plan's own sample words of a role, as the file that travels beside its executable."""
@@ -248,7 +254,7 @@ class View(BundleFiles):
         return f"steps/{step}/{found[-1]}"
 
     def program_file(self, role: str, which: str) -> str:
-        """Name of a role's program, binding zeroed; `which` is `own` or `other`."""
+        """Name of a role's program, binding zeroed; `which` is `own`, `swapped` or `other`."""
         return f"{self.attempt('build')}/{PROGRAM_FOLDERS[which]}/{role}.elf"
 
     def program(self, role: str, which: str) -> Program | None:
@@ -256,7 +262,7 @@ class View(BundleFiles):
         data = self.bytes(self.program_file(role, which))
         if data is None:
             return None
-        return Program(role, self.planned.targets[role], data)
+        return Program(role, self.targets_of(which)[role], data)
 
     def launch(self, step: str, name: str) -> Launched | None:
         """What a launch of the step's finished attempt left; None if it never began."""

@@ -5,7 +5,7 @@ Knows the steps by name and order; must not know what a step does. Lanes never n
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Literal
@@ -27,6 +27,8 @@ INDISPENSABLE = ("preflight", "build", "record")
 OMITTABLE = tuple(step for step in STEPS if step not in INDISPENSABLE)
 MAX_UPDATES = 1 << 31
 UNREACHABLE_MS = 120_000
+
+NativeTarget = Literal["x86_64-linux", "aarch64-linux"]
 
 Gate = Annotated[
     str, TextLike(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", "lower-case letters and digits in words joined by -")
@@ -59,6 +61,9 @@ class QualificationFile(FileModel):
     updates: Annotated[int, Field(ge=2, le=MAX_UPDATES)] = Field(description="how many updates a run makes")
     split: Annotated[int, Field(ge=1, le=MAX_UPDATES)] = Field(
         description="after how many updates the split run is stopped and resumed"
+    )
+    swap: Mapping[NativeTarget, NativeTarget] = Field(
+        default={}, description="target to the one that its roles are made for when the split run is resumed"
     )
     deadlines: DeadlinesModel = Field(description="how long roles wait")
     limits: LimitsModel = Field(default=LimitsModel(), description="what a lane may use up")
@@ -94,7 +99,10 @@ class Limits:
 
 @dataclass(frozen=True)
 class LaneSpec:
-    """A lane as declared: steps over `run`, `updates` updates, split after `split` (0 < split < updates)."""
+    """A lane as declared: steps over `run`, `updates` updates, split after `split` (0 < split < updates).
+
+    `swap`: target -> what its roles are made for instead when the split run is resumed; empty for no change.
+    """
 
     path: Path
     document: Document = field(repr=False, compare=False)
@@ -104,6 +112,7 @@ class LaneSpec:
     updates: int
     split: int
     omit: Mapping[str, str]
+    swap: Mapping[str, str]
     deadlines: Deadlines
     limits: Limits
 
@@ -136,6 +145,16 @@ def roles_fit(document: Document, roles: int) -> Iterator[Refusal]:
         yield document.at(Label.VALUE_RANGE, message, ("run",), hint=hint)
 
 
+def swap_fits(document: Document, targets: Iterable[str]) -> Iterator[Refusal]:
+    """Refuses a swap of a target that no role of the run is made for."""
+    known = tuple(dict.fromkeys(targets))
+    swap = document.get("swap")
+    for target in swap if isinstance(swap, dict) else ():
+        if target not in known:
+            message = f"no role is made for this target (got `{visible(target)}`, expected {one_of(known)})"
+            yield document.at(Label.VALUE_CHOICE, message, ("swap", target), on_key=True)
+
+
 def split_refusals(document: Document) -> Iterator[Refusal]:
     """Refuses a split that is not inside the run."""
     updates, split = document.get("updates"), document.get("split")
@@ -160,6 +179,7 @@ def build(document: Document, model: LaneFile, run: RunSpec | CommandRunSpec) ->
         updates=model.updates,
         split=model.split,
         omit=dict(model.omit),
+        swap=dict(model.swap),
         deadlines=Deadlines(
             model.deadlines.connect,
             model.deadlines.round,

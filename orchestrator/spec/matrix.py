@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import accumulate, pairwise, product
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import Field
 
@@ -19,19 +19,19 @@ from orchestrator.errors import Label, Refusal
 from orchestrator.spec import run as runs
 from orchestrator.spec.document import Document, load
 from orchestrator.spec.faults import FileModel, TextLike, check
-from orchestrator.spec.lane import Limits, QualificationFile, limits, split_refusals
+from orchestrator.spec.lane import Limits, NativeTarget, QualificationFile, limits, split_refusals, swap_fits
 from orchestrator.spec.nodesets import NAME
 from orchestrator.spec.owners import OwnershipModel
 from orchestrator.spec.run import RunFile, RunSpec, TopologyForm
 from orchestrator.spec.system import SystemSpec
 
 SECTION = "matrix"
+DEFAULT_TARGETS = ("x86_64-linux",)
 NOT_HERE = "a cell of a matrix shows that it computes the same; a lane over one run has the controls"
 OMITTED = {"refusals": NOT_HERE, "evaluate": NOT_HERE}
 
 CellName = Annotated[str, TextLike(r"[a-z0-9]+(-[a-z0-9]+)*", "lower-case letters and digits joined by -")]
 RoleName = Annotated[str, TextLike(NAME, "lower-case letters, digits, - and _, beginning with a letter")]
-NativeTarget = Literal["x86_64-linux", "aarch64-linux"]
 
 
 class ShapeModel(FileModel):
@@ -42,8 +42,13 @@ class ShapeModel(FileModel):
         Mapping[RoleName, Annotated[int, Field(ge=0, le=1 << 20)]], Field(min_length=1, max_length=64)
     ] = Field(description="the roles in order, the root first, each with its share of the rows; 0 for none")
     targets: Annotated[tuple[NativeTarget, ...], Field(min_length=1)] = Field(
-        default=("x86_64-linux",), description="what the roles' programs are made for, in turn"
+        default=DEFAULT_TARGETS, description="what the roles' programs are made for, in turn"
     )
+
+    @property
+    def used(self) -> tuple[str, ...]:
+        """What a role each is made for, in role order."""
+        return tuple(self.targets[index % len(self.targets)] for index in range(len(self.shares)))
 
 
 class MatrixModel(FileModel):
@@ -92,6 +97,7 @@ class MatrixSpec:
     ownership: Mapping[str, OwnershipModel]
     updates: int
     split: int
+    swap: Mapping[str, str]
     limits: Limits
 
     @property
@@ -112,6 +118,7 @@ def meaning(document: Document) -> Iterator[Refusal]:
     """Refuses what no single value shows: nobody with samples, nothing to compare with, a split outside."""
     yield from split_refusals(document)
     shapes = document.get(SECTION, "shapes")
+    yield from swap_fits(document, _targets(shapes))
     for name, shape in shapes.items() if isinstance(shapes, dict) else ():
         shares = shape.get("shares") if isinstance(shape, dict) else None
         if isinstance(shares, dict) and shares and not any(shares.values()):
@@ -128,6 +135,14 @@ def meaning(document: Document) -> Iterator[Refusal]:
             yield document.at(Label.VALUE_CHOICE, message, (SECTION, "ownership", name))
 
 
+def _targets(shapes: Any) -> Iterator[str]:
+    for shape in shapes.values() if isinstance(shapes, dict) else ():
+        targets = shape.get("targets", DEFAULT_TARGETS) if isinstance(shape, dict) else ()
+        yield from (
+            (each for each in targets if isinstance(each, str)) if isinstance(targets, list | tuple) else ()
+        )
+
+
 def build(document: Document, model: MatrixFile, systems: Mapping[str, SystemSpec]) -> MatrixSpec:
     """Gives the typed matrix of a file that nothing is wrong with."""
     return MatrixSpec(
@@ -139,6 +154,7 @@ def build(document: Document, model: MatrixFile, systems: Mapping[str, SystemSpe
         ownership=dict(model.matrix.ownership),
         updates=model.updates,
         split=model.split,
+        swap=dict(model.swap),
         limits=limits(model.limits),
     )
 
@@ -153,9 +169,7 @@ def run_text(spec: MatrixSpec, cell: Cell, system_file: str) -> str:
     """
     shape, system = spec.shapes[cell.shape], spec.systems[cell.system]
     topology = shape.topology
-    targets = {
-        role: {"target": shape.targets[index % len(shape.targets)]} for index, role in enumerate(shape.shares)
-    }
+    targets = {role: {"target": target} for role, target in zip(shape.shares, shape.used, strict=True)}
     return _yaml(
         orch="run/v1",
         name=cell.shape,
@@ -183,6 +197,7 @@ def lane_text(spec: MatrixSpec, cell: Cell, run_file: str) -> str:
         updates=spec.updates,
         split=spec.split,
         omit=OMITTED,
+        swap={each: other for each, other in spec.swap.items() if each in spec.shapes[cell.shape].used},
         deadlines=spec.document.get("deadlines"),
     )
 

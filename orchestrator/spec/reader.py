@@ -220,7 +220,11 @@ class Reader:
         model = self._check(document, lane.LaneFile, *lane.meaning(document))
         path = self._refer(document, "run")
         spec = self.run(path) if path else None
-        self._refuse(document.path, *(lane.roles_fit(document, len(spec.roles)) if spec else ()))
+        if spec is not None:
+            is_native = isinstance(spec, RunSpec)
+            targets = [each.target for each, _ in spec.pairings.runs] if is_native else [program.COMMAND]
+            self._refuse(document.path, *lane.roles_fit(document, len(spec.roles)))
+            self._refuse(document.path, *lane.swap_fits(document, targets))
         if model is None or spec is None or self.opened[document.path]:
             return None
         return lane.build(document, model, spec)

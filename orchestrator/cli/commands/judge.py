@@ -129,8 +129,9 @@ def _rebuild_lane(bundle: Path) -> _Rebuilt:
     if view.attempt("build") is None:
         raise UndecidedError(f"no program of {bundle} was built, so none is built again")
     count, found = 0, list[str]()
-    for which, planned, names in wanted(view.planned):
-        pairings = [(role, planned.targets[role.name]) for role in planned.plan.roles if role.name in names]
+    for which, planned, names in wanted(view):
+        targets = view.targets_of(which)
+        pairings = [(role, targets[role.name]) for role in planned.plan.roles if role.name in names]
         there = {name: view.program(name, which) for name in names}
         programs = {name: program.data for name, program in there.items() if program is not None}
         different = differences(planned.plan, pairings, programs, content.root)

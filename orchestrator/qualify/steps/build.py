@@ -12,9 +12,10 @@ from orchestrator.build.elf import verify
 from orchestrator.plan.derive import Planned, other_plan
 from orchestrator.qualify.checks import Check, equal
 from orchestrator.qualify.command import series
-from orchestrator.qualify.launch import OTHER, OWN
+from orchestrator.qualify.launch import OTHER, OWN, SWAPPED
 from orchestrator.qualify.launcher import Launcher
 from orchestrator.qualify.session import Session
+from orchestrator.qualify.steps import refusals
 from orchestrator.qualify.view import PROGRAM_FOLDERS, View
 
 NAME = "build"
@@ -25,10 +26,21 @@ CHECKS = (
 )
 
 
-def wanted(planned: Planned) -> tuple[tuple[str, Planned, tuple[str, ...]], ...]:
-    """What is built: (which, plan, roles). A run of one role has no one to mistake, so no control program."""
-    names = tuple(role.name for role in planned.plan.roles)
-    return ((OWN, planned, names), (OTHER, other_plan(planned), names[-1:] if len(names) > 1 else ()))
+_LABELS = {OWN: "program", SWAPPED: "swapped-program", OTHER: "control-program"}
+
+
+def wanted(view: View) -> tuple[tuple[str, Planned, tuple[str, ...]], ...]:
+    """What is built: (which, plan, roles).
+
+    A run of one role has no one to mistake, so no control program; nor has a lane without controls.
+    """
+    planned, names = view.planned, view.roles
+    controls = names[-1:] if len(names) > 1 and refusals.NAME not in view.lane.omit else ()
+    return (
+        (OWN, planned, names),
+        (SWAPPED, planned, names if view.lane.swap else ()),
+        (OTHER, other_plan(planned), controls),
+    )
 
 
 def act(launcher: Launcher) -> None:
@@ -38,8 +50,9 @@ def act(launcher: Launcher) -> None:
         return
     session = launcher.session
     listing: dict[str, dict[str, object]] = {}
-    for which, planned, names in wanted(session.view.planned):
-        pairings = [(role, planned.targets[role.name]) for role in planned.plan.roles if role.name in names]
+    for which, planned, names in wanted(session.view):
+        targets = session.view.targets_of(which)
+        pairings = [(role, targets[role.name]) for role in planned.plan.roles if role.name in names]
         if not pairings:
             continue
         folder = launcher.attempt.folder / PROGRAM_FOLDERS[which]
@@ -59,7 +72,7 @@ def load(session: Session) -> None:
     view = session.view
     if view.command is not None:
         return  # there is nothing but the declared files, and those are in the bundle
-    for which, _, names in wanted(session.view.planned):
+    for which, _, names in wanted(session.view):
         for name in names:
             program = view.program(name, which)
             if program is not None:
@@ -81,24 +94,25 @@ def judge(view: View) -> tuple[Check, ...]:
     listing = view.json(f"{folder}/programs.json") or {}
     listed = sorted(listing)
     files = sorted(
-        f"{PROGRAM_FOLDERS[which]}/{name}.elf" for which, _, names in wanted(view.planned) for name in names
+        f"{PROGRAM_FOLDERS[which]}/{name}.elf" for which, _, names in wanted(view) for name in names
     )
     checks.append(equal("programs", (f"{folder}/programs.json",), files, listed))
-    for which, planned, names in wanted(view.planned):
+    for which, planned, names in wanted(view):
         for name in names:
             file = f"{PROGRAM_FOLDERS[which]}/{name}.elf"
-            label = f"{name}-program" if which == OWN else f"{name}-control-program"
-            fine = f"static {planned.targets[name]} program of plan {planned.plan.digest[:16]}"
-            got = _faults(view.bytes(f"{folder}/{file}"), planned, name, listing.get(file))
+            label = f"{name}-{_LABELS[which]}"
+            target = view.targets_of(which)[name]
+            fine = f"static {target} program of plan {planned.plan.digest[:16]}"
+            got = _faults(view.bytes(f"{folder}/{file}"), planned, (name, target), listing.get(file))
             checks.append(equal(label, (f"{folder}/{file}", f"{folder}/programs.json"), fine, got or fine))
     return tuple(checks)
 
 
-def _faults(data: bytes | None, planned: Planned, role: str, recorded: object) -> str:
-    """What is wrong with a program's file; empty if nothing is."""
+def _faults(data: bytes | None, planned: Planned, made: tuple[str, str], recorded: object) -> str:
+    """What is wrong with a program's file, made for a role and a target; empty if nothing is."""
     if data is None:
         return "nothing"
-    target = planned.targets[role]
+    role, target = made
     problems = [str(problem) for problem in verify(data, target=target, plan=planned.plan.digest, role=role)]
     if recorded != _entry(Program(role, target, data)):
         problems.append(f"it is not the program that the build recorded (expected {recorded})")

@@ -22,6 +22,7 @@ from orchestrator.oracle.reference import state_digest
 from orchestrator.qualify import parent as parents
 from orchestrator.qualify.checks import Check, Verdict, equal
 from orchestrator.qualify.fitness import DEADLINE_S, LEAST_BYTES, LEAST_INODES, examine
+from orchestrator.qualify.launch import SWAPPED
 from orchestrator.qualify.launcher import Launcher
 from orchestrator.qualify.session import Session
 from orchestrator.qualify.view import View
@@ -100,12 +101,18 @@ def emulators_of(view: View, node: str) -> Mapping[str, str]:
     return EMULATORS if view.pods is None else view.pods.nodes[node]["emulators"]
 
 
-def emulated(view: View, nodes: Mapping[str, Any]) -> dict[str, str]:
-    """Role -> the emulator that it needs and its node has, for roles under another instruction set."""
+def made_for(view: View) -> tuple[tuple[str, str], ...]:
+    """Role and target of every program that is run: in role order, then those of a swap that differ."""
+    pairs = (*view.targets.items(), *view.targets_of(SWAPPED).items())
+    return tuple(dict.fromkeys(pairs))
+
+
+def emulated(view: View, nodes: Mapping[str, Any]) -> dict[tuple[str, str], str]:
+    """(role, target) -> the emulator that it needs and its node has, for another instruction set's."""
     placement = view.wiring.placement
     return {
-        role: emulators_of(view, placement[role])[target]
-        for role, target in view.targets.items()
+        (role, target): emulators_of(view, placement[role])[target]
+        for role, target in made_for(view)
         if nodes[placement[role]]["machine"] != MACHINES.get(target)
         and target in nodes[placement[role]]["emulators"]
         and target in emulators_of(view, placement[role])
@@ -140,12 +147,22 @@ def _binding(view: View, nodes: Mapping[str, Any], ports: Mapping[str, int]) -> 
             role: {
                 "node": placement[role],
                 "target": target,
-                "emulator": emulators.get(role),
+                "emulator": emulators.get((role, target)),
                 "port": ports.get(role),
                 "device": None,
             }
             for role, target in view.targets.items()
         },
+        **({"swapped": _swapped(view, emulators)} if view.lane.swap else {}),
+    }
+
+
+def _swapped(view: View, emulators: Mapping[tuple[str, str], str]) -> dict[str, Any]:
+    """What roles are made for, and run under, when the split run is resumed."""
+    targets = view.targets_of(SWAPPED)
+    return {
+        role: {"target": target, "emulator": emulators.get((role, target))}
+        for role, target in targets.items()
     }
 
 
@@ -172,7 +189,7 @@ def judge(view: View) -> tuple[Check, ...]:
     run = view.lane.run
     if isinstance(run, RunSpec):  # of a user's own program nothing is known that a node could lack
         quotas = {name: node["quota_bytes"] for name, node in nodes.items()}
-        checks += (_instruction_set(view, file, role, nodes[placement[role]]) for role in view.roles)
+        checks += (_instruction_set(view, file, made, nodes[placement[made[0]]]) for made in made_for(view))
         checks += _memory(view, file, placement, admit(view.planned.plan, run, placement, quotas), quotas)
     return tuple(checks)
 
@@ -240,9 +257,11 @@ def _supplies(view: View, file: str, name: str, node: Mapping[str, Any]) -> Iter
         yield equal(f"{name}-tunnel", (file,), fine, "; ".join(faults) or fine)
 
 
-def _instruction_set(view: View, file: str, role: str, node: Mapping[str, Any]) -> Check:
-    target, where = view.planned.targets[role], view.wiring.placement[role]
-    name, machine = f"{role}-target", MACHINES[target]
+def _instruction_set(view: View, file: str, made: tuple[str, str], node: Mapping[str, Any]) -> Check:
+    """Of a role and a target that it has a program for."""
+    role, target = made
+    where, machine = view.wiring.placement[role], MACHINES[target]
+    name = f"{role}-target" if target == view.targets[role] else f"{role}-swapped-target"
     if node["machine"] == machine:
         return Check(name, Verdict.PASS, (file,), machine, machine)
     emulator = emulators_of(view, where).get(target)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from orchestrator.qualify.checks import Check, equal
 from orchestrator.qualify.command import series
 from orchestrator.qualify.compose import Wanted
+from orchestrator.qualify.launch import SWAPPED
 from orchestrator.qualify.launch_checks import began, trained
 from orchestrator.qualify.launched import Launched
 from orchestrator.qualify.launcher import Launcher
@@ -14,7 +15,10 @@ from orchestrator.qualify.steps import uninterrupted
 from orchestrator.qualify.view import View
 
 NAME = "split"
-DOES = "runs to the split and stops; new processes resume from that checkpoint, epoch 1 to 2"
+DOES = (
+    "runs to the split and stops; new processes resume from that checkpoint, epoch 1 to 2,"
+    " with `swap` on other instruction sets"
+)
 CHECKS = ("equals the uninterrupted run at the split and at the end", "the epoch is advanced from 1 to 2")
 PARTS = ("part-1", "part-2")
 
@@ -24,7 +28,8 @@ def asked(view: View, folder: str) -> Iterator[Wanted]:
     yield Wanted(PARTS[0], view.epoch(1), view.split, restore=view.restore)
     restore = view.checkpoint_files(f"{folder}/{PARTS[0]}", view.split)
     if restore:
-        yield Wanted(PARTS[1], view.epoch(2), view.lane.updates, restore=restore)
+        programs = dict.fromkeys(view.roles, SWAPPED) if view.lane.swap else {}
+        yield Wanted(PARTS[1], view.epoch(2), view.lane.updates, restore=restore, programs=programs)
 
 
 def act(launcher: Launcher) -> None:

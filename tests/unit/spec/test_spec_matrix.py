@@ -1,0 +1,116 @@
+"""A matrix as declared: its cells, their runs and lanes as files, and what is refused at which place."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from orchestrator.errors import RefusedError
+from orchestrator.spec.lane import LaneSpec
+from orchestrator.spec.matrix import MatrixSpec, lane_text, row_counts, run_of, run_text
+from orchestrator.spec.read import read_any_lane, read_lane, validate
+from orchestrator.spec.run import RunSpec
+
+ROOT = Path(__file__).parents[3]
+TEXT = """\
+orch: lane/v1
+name: small
+matrix:
+  systems: {samples: SPECS/systems/samples.yaml}
+  shapes:
+    pair: {topology: pair, shares: {coordinator: 1, worker: 2}}
+    star: {topology: star, shares: {a: 1, b: 0, c: 3}, targets: [x86_64-linux, aarch64-linux]}
+  ownership: {replicated: {}, all: {parameters: partitioned}}
+updates: 5
+split: 3
+swap: {aarch64-linux: x86_64-linux}
+deadlines: {connect: 10s, round: 5s, run: 2m}
+""".replace("SPECS", str(ROOT / "specs"))
+
+
+def written(folder: Path, text: str = TEXT) -> Path:
+    path = folder / "matrix.yaml"
+    path.write_text(text)
+    return path
+
+
+@pytest.fixture
+def spec(tmp_path: Path) -> MatrixSpec:
+    found = read_any_lane(written(tmp_path))
+    assert isinstance(found, MatrixSpec)
+    return found
+
+
+def test_cells_of_one_system_and_shape_stand_together_the_replicated_one_first(spec: MatrixSpec) -> None:
+    assert [cell.name for cell in spec.cells] == [
+        "samples/pair/replicated",
+        "samples/pair/all",
+        "samples/star/replicated",
+        "samples/star/all",
+    ]
+    assert [spec.reference(cell).name for cell in spec.cells[2:]] == ["samples/star/replicated"] * 2
+
+
+def test_a_cells_files_are_a_lane_that_is_read_like_any_other(spec: MatrixSpec, tmp_path: Path) -> None:
+    cell = spec.cells[3]
+    (tmp_path / "run.yaml").write_text(run_text(spec, cell, str(spec.systems["samples"].path)))
+    (tmp_path / "lane.yaml").write_text(lane_text(spec, cell, "run.yaml"))
+    lane = read_lane(tmp_path / "lane.yaml")
+    assert isinstance(lane, LaneSpec)
+    assert (lane.name, lane.updates, lane.split) == ("samples.star.all", 5, 3)
+    assert set(lane.omit) == {"refusals", "evaluate"}
+    run = lane.run
+    assert isinstance(run, RunSpec)
+    assert (run.topology, tuple(run.roles), tuple(run.samples)) == ("star", ("a", "b", "c"), (0, 0, 3))
+    assert [pairing.target for pairing in run.pairings] == ["x86_64-linux", "aarch64-linux", "x86_64-linux"]
+    assert run.ownership.parameters == "partitioned"
+
+
+def test_a_cell_swaps_what_its_roles_are_made_for(spec: MatrixSpec) -> None:
+    assert "swap: {}\n" in lane_text(spec, spec.cells[0], "run.yaml")
+    assert 'swap: {"aarch64-linux": "x86_64-linux"}\n' in lane_text(spec, spec.cells[2], "run.yaml")
+
+
+@given(st.integers(0, 5000), st.lists(st.integers(0, 50), min_size=1, max_size=12).filter(any))
+def test_rows_are_dealt_out_whole_and_nobody_without_a_share_has_any(rows: int, shares: list[int]) -> None:
+    counts = row_counts(rows, tuple(shares))
+    assert sum(counts) == rows
+    assert all(
+        abs(count - rows * share / sum(shares)) < 1 for count, share in zip(counts, shares, strict=True)
+    )
+    assert not any(count for count, share in zip(counts, shares, strict=True) if not share)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "refusal"),
+    [
+        ("replicated: {}, all", "all", "8:20: value-choice"),
+        ("{a: 1, b: 0, c: 3}", "{a: 0, b: 0}", "7:36: value-range"),
+        ("swap: {aarch64-linux: x86_64-linux}", "swap: {}\nomit: {evaluate: no}", "12:1: key-unknown"),
+        (", targets: [x86_64-linux, aarch64-linux]", "", "11:8: value-choice"),
+        ("{samples: ", "{Samples: ", "4:13: value-format"),
+        ("split: 3", "split: 5", "10:8: value-range"),
+        ("systems/samples.yaml", "systems/nothing.yaml", "4:22: file-missing"),
+    ],
+)
+def test_what_is_wrong_is_said_where_it_stands(tmp_path: Path, old: str, new: str, refusal: str) -> None:
+    assert old in TEXT
+    (found, *_) = validate((written(tmp_path, TEXT.replace(old, new)),))
+    assert f"{found.where.line}:{found.where.column}: {found.label}" == refusal
+
+
+def test_a_shape_that_no_run_can_have_is_refused_at_the_shape(tmp_path: Path) -> None:
+    spec = read_any_lane(written(tmp_path, TEXT.replace("{coordinator: 1, worker: 2}", "{coordinator: 1}")))
+    assert isinstance(spec, MatrixSpec)
+    run, (refusal,) = run_of(spec, spec.cells[0])
+    assert run is None
+    assert (refusal.label, refusal.where.line) == ("topology", 6)
+    assert refusal.message.startswith("samples/pair/replicated: ")
+
+
+def test_where_one_run_is_needed_a_matrix_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(RefusedError, match="got `matrix`, expected `run`"):
+        read_lane(written(tmp_path))
