@@ -179,7 +179,7 @@ def build(document: Document, model: LaneFile, run: RunSpec | CommandRunSpec) ->
         updates=model.updates,
         split=model.split,
         omit=dict(model.omit),
-        swap=dict(model.swap),
+        swap={**model.swap},
         deadlines=Deadlines(
             model.deadlines.connect,
             model.deadlines.round,

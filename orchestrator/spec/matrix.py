@@ -26,7 +26,7 @@ from orchestrator.spec.run import RunFile, RunSpec, TopologyForm
 from orchestrator.spec.system import SystemSpec
 
 SECTION = "matrix"
-DEFAULT_TARGETS = ("x86_64-linux",)
+DEFAULT_TARGETS: tuple[NativeTarget, ...] = ("x86_64-linux",)
 NOT_HERE = "a cell of a matrix shows that it computes the same; a lane over one run has the controls"
 OMITTED = {"refusals": NOT_HERE, "evaluate": NOT_HERE}
 
@@ -154,7 +154,7 @@ def build(document: Document, model: MatrixFile, systems: Mapping[str, SystemSpe
         ownership=dict(model.matrix.ownership),
         updates=model.updates,
         split=model.split,
-        swap=dict(model.swap),
+        swap={**model.swap},
         limits=limits(model.limits),
     )
 

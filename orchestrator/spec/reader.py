@@ -221,8 +221,8 @@ class Reader:
         path = self._refer(document, "run")
         spec = self.run(path) if path else None
         if spec is not None:
-            is_native = isinstance(spec, RunSpec)
-            targets = [each.target for each, _ in spec.pairings.runs] if is_native else [program.COMMAND]
+            pairings = spec.pairings.runs if isinstance(spec, RunSpec) else ()
+            targets = [each.target for each, _ in pairings] or [program.COMMAND]
             self._refuse(document.path, *lane.roles_fit(document, len(spec.roles)))
             self._refuse(document.path, *lane.swap_fits(document, targets))
         if model is None or spec is None or self.opened[document.path]:
