@@ -179,7 +179,7 @@ def build(document: Document, model: LaneFile, run: RunSpec | CommandRunSpec) ->
         updates=model.updates,
         split=model.split,
         omit=dict(model.omit),
-        swap={**model.swap},
+        swap={str(each): other for each, other in model.swap.items()},
         deadlines=Deadlines(
             model.deadlines.connect,
             model.deadlines.round,

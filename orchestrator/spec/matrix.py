@@ -154,7 +154,7 @@ def build(document: Document, model: MatrixFile, systems: Mapping[str, SystemSpe
         ownership=dict(model.matrix.ownership),
         updates=model.updates,
         split=model.split,
-        swap={**model.swap},
+        swap={str(each): other for each, other in model.swap.items()},
         limits=limits(model.limits),
     )
 
