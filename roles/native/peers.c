@@ -53,7 +53,7 @@ static void run(void)
     int64_t from = clock_monotonic_ms();
     if (from < peers.patience_from_ms)
         from = peers.patience_from_ms;
-    exchange_run(transfers, waiting, PEER_COUNT, clock_deadline(from, peers.round_ms, "round-deadline"));
+    exchange_run(transfers, waiting, PEER_COUNT, clock_deadline(from, peers.round_ms, "round-deadline"), NULL);
 }
 
 static void *unchanged(const void *payload)

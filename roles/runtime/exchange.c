@@ -12,17 +12,52 @@ bool exchange_is_done(const struct transfer *transfer)
     return transfer->done == FRAME_BYTES + transfer->frame.length;
 }
 
+size_t exchange_moved(const struct transfer *transfer)
+{
+    return transfer->done > FRAME_BYTES ? transfer->done - FRAME_BYTES : 0;
+}
+
+/* The payload's next bytes that may move and lie in one piece. */
+static struct span payload_of(const struct transfer *transfer)
+{
+    size_t from = exchange_moved(transfer);
+    size_t to = transfer->frame.length;
+    size_t at = from;
+    if (transfer->most && *transfer->most < to)
+        to = *transfer->most;
+    if (transfer->ring > 0) {
+        at = from % transfer->ring;
+        if (to - from > transfer->ring - at)
+            to = from + transfer->ring - at;
+    }
+    return (struct span){(uint8_t *)transfer->payload + at, to - from};
+}
+
+/* What may move now: up to two pieces. A header waits for the first of its payload, so that both are one packet. */
+static size_t pieces_of(struct transfer *transfer, struct span pieces[2])
+{
+    size_t count = 0;
+    struct span payload = payload_of(transfer);
+    if (transfer->after && !exchange_is_done(transfer->after))
+        return 0;
+    if (transfer->sending && payload.size == 0 && transfer->frame.length > 0)
+        return 0;
+    if (transfer->done < FRAME_BYTES) {
+        uint8_t *header = (uint8_t *)(transfer->sending ? &transfer->frame : &transfer->received);
+        pieces[count++] = (struct span){header + transfer->done, FRAME_BYTES - transfer->done};
+    }
+    if (payload.size > 0)
+        pieces[count++] = payload;
+    return count;
+}
+
 bool exchange_move(struct transfer *transfer, bool *lost)
 {
     struct span pieces[2];
-    size_t count = 0;
     size_t before = transfer->done;
-    size_t into = before > FRAME_BYTES ? before - FRAME_BYTES : 0;
-    uint8_t *header = (uint8_t *)(transfer->sending ? &transfer->frame : &transfer->received);
-    if (before < FRAME_BYTES)
-        pieces[count++] = (struct span){header + before, FRAME_BYTES - before};
-    if (transfer->frame.length > 0)
-        pieces[count++] = (struct span){(uint8_t *)transfer->payload + into, transfer->frame.length - into};
+    size_t count = pieces_of(transfer, pieces);
+    if (count == 0)
+        return false;
     long moved = net_move(transfer->socket, transfer->sending, pieces, count);
     if (moved < 0) {
         *lost = true;
@@ -37,24 +72,32 @@ bool exchange_move(struct transfer *transfer, bool *lost)
     return moved > 0;
 }
 
-/* A peer whose frame is in may still die while others are late: better known now than a round later. One that
- * has been sent its last frame may leave. */
+/* What a transfer waits for: its socket, and what of it. A peer whose frame is in may still die while others are
+ * late: better known now than a round later. One that has been sent its last frame may leave; one that may leave
+ * once its frames are here can do so while there is no room for them. */
+static struct waiting waiting_of(struct transfer *transfer)
+{
+    struct span pieces[2];
+    bool done = exchange_is_done(transfer);
+    if (!done && pieces_of(transfer, pieces) > 0)
+        return (struct waiting){transfer->socket, transfer->sending ? WAIT_WRITE : WAIT_READ, 0};
+    if (transfer->sending ? done : transfer->may_leave)
+        return (struct waiting){-1, 0, 0};
+    return (struct waiting){transfer->socket, WAIT_GONE, 0};
+}
+
 static void sleep_for(struct transfer *transfers, struct waiting *waiting, size_t count, struct deadline deadline)
 {
-    for (size_t i = 0; i < count; i++) {
-        bool done = exchange_is_done(transfers + i);
-        int16_t wanted = transfers[i].sending ? WAIT_WRITE : WAIT_READ;
-        waiting[i].file = done && transfers[i].sending ? -1 : transfers[i].socket;
-        waiting[i].wanted = done ? WAIT_GONE : wanted;
-        waiting[i].came = 0;
-    }
+    for (size_t i = 0; i < count; i++)
+        waiting[i] = waiting_of(transfers + i);
     net_wait(waiting, count, deadline, INT64_MAX);
     for (size_t i = 0; i < count; i++)
-        if (exchange_is_done(transfers + i) && net_is_gone(waiting + i))
+        if (waiting[i].wanted == WAIT_GONE && net_is_gone(waiting + i))
             refuse("peer-lost");
 }
 
-void exchange_run(struct transfer *transfers, struct waiting *waiting, size_t count, struct deadline deadline)
+void exchange_run(struct transfer *transfers, struct waiting *waiting, size_t count, struct deadline deadline,
+                  void (*work)(void))
 {
     size_t looks = 0;
     for (;;) {
@@ -67,6 +110,8 @@ void exchange_run(struct transfer *transfers, struct waiting *waiting, size_t co
             moved |= exchange_move(transfers + i, &lost);
             open += !exchange_is_done(transfers + i);
         }
+        if (moved && work)
+            work();
         /* A role that was stopped past its deadline finds that out first, whatever came meanwhile. */
         if (lost || open == 0) {
             (void)clock_left_ms(deadline);

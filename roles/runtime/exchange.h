@@ -16,8 +16,12 @@
 struct transfer {
     int socket;
     bool sending;
+    bool may_leave;     /* once this is received, the peer's end is no loss */
     struct frame frame; /* what is sent, or the only frame that may be received */
-    void *payload;      /* frame.length bytes; only read from when sending */
+    void *payload;      /* frame.length bytes, or a ring of them; only read from when sending */
+    size_t ring;        /* bytes of the ring that the payload passes through; 0: it lies there whole */
+    const size_t *most; /* payload bytes that may move by now, as others make it more; NULL: all */
+    const struct transfer *after; /* on the same socket, and first there; NULL: none */
     size_t done;        /* bytes moved, header included */
     struct frame received;
 };
@@ -27,8 +31,13 @@ bool exchange_move(struct transfer *transfer, bool *lost);
 
 bool exchange_is_done(const struct transfer *transfer);
 
+/* Payload bytes moved so far. */
+size_t exchange_moved(const struct transfer *transfer);
+
 /* Runs `count` transfers to their end. Refuses `peer-lost`, the label of a wrong header, or the deadline's.
- * `waiting` is room for one entry per transfer. */
-void exchange_run(struct transfer *transfers, struct waiting *waiting, size_t count, struct deadline deadline);
+ * `waiting` is room for one entry per transfer. `work`, where there is any, is done whenever something moved:
+ * it takes what has come and says by `most` what more may move. */
+void exchange_run(struct transfer *transfers, struct waiting *waiting, size_t count, struct deadline deadline,
+                  void (*work)(void));
 
 #endif

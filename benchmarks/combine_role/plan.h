@@ -1,0 +1,7 @@
+/* What the combine takes from a plan's header. */
+#ifndef PLAN_H
+#define PLAN_H
+
+typedef double word;
+
+#endif
