@@ -21,7 +21,8 @@ from statistics import median
 from benchmarks import ssh_ours
 from benchmarks.content import CONTENT, orch
 from benchmarks.measure import Experiment, Row, command, quietly, row, take_turns
-from benchmarks.ssh_peers import Task, Way, environment, ways
+from benchmarks.peers import environment
+from benchmarks.ssh_peers import PACKAGES, Task, Way, ways
 from benchmarks.sshd import Sshd, missing, servers
 
 TURNS = 3
@@ -36,7 +37,7 @@ def run(folder: Path) -> tuple[Row, ...]:
     if what := missing():
         print(f"ssh: left out: {what}", file=sys.stderr)
         return ()
-    python = environment(_cache() / "bench-peers")
+    python = environment("bench-peers", PACKAGES)
     source = folder / "source"
     source.write_bytes(os.urandom(UPLOAD_BYTES))
     sha256 = hashlib.sha256(source.read_bytes()).hexdigest()
@@ -67,10 +68,6 @@ def _lane(folder: Path, node: Sshd) -> Row:
         command(here, [*argv, "local"], folder, **own),
     )
     return row(take_turns(experiments, TURNS), there, here)
-
-
-def _cache() -> Path:
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "orch"
 
 
 def _compare(title: str, task: Task, python: Path | None) -> list[Row]:

@@ -1,16 +1,13 @@
 """What others do over SSH, as their manuals say and tuned: `ssh`, asyncssh, pyinfra and ansible-core.
 
 Each way is a command that does one task on every node. Knows their command lines, scripts and settings; must
-not know how anything is timed. The Python ones live in an environment of their own in the user's cache: orch
-needs none of them.
+not know how anything is timed.
 """
 
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
-import venv
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -57,22 +54,6 @@ class Way:
     argv: Sequence[str]
     environment: Mapping[str, str] = field(default_factory=dict)
     tells: bool = False
-
-
-def environment(cache: Path) -> Path | None:
-    """The interpreter of the peers' own environment, made once; None if it cannot be had now."""
-    python = cache / "bin" / "python"
-    have = cache / "packages"
-    if not have.exists() or have.read_text() != " ".join(PACKAGES):
-        print(f"ssh: installing {', '.join(PACKAGES)} into {cache}", file=sys.stderr)
-        try:
-            venv.create(cache, clear=True, with_pip=True)
-            subprocess.run([python, "-m", "pip", "install", "--quiet", *PACKAGES], check=True)
-        except (OSError, subprocess.CalledProcessError) as error:
-            print(f"ssh: asyncssh, pyinfra and ansible-core are left out: {error}", file=sys.stderr)
-            return None
-        have.write_text(" ".join(PACKAGES))
-    return python
 
 
 def ways(task: Task, python: Path | None, scratch: Path) -> tuple[Way, ...]:

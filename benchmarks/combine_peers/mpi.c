@@ -1,4 +1,5 @@
-/* MPI_Allreduce in place over zeros: mpi BYTES ROUNDS; prints nanoseconds of ROUNDS, after one not counted. */
+/* MPI_Allreduce in place over zeros: mpi BYTES ROUNDS; prints nanoseconds of ROUNDS, after at most eight not
+ * counted. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,10 +13,10 @@ int main(int count, char **arguments)
     int rounds = atoi(arguments[2]);
     double *vector = calloc((size_t)words, sizeof *vector);
     double begun = 0;
-    for (int round = 0; round <= rounds; round++) {
-        MPI_Allreduce(MPI_IN_PLACE, vector, words, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+    for (int round = -(rounds < 8 ? rounds : 8); round < rounds; round++) {
         if (round == 0)
             begun = MPI_Wtime();
+        MPI_Allreduce(MPI_IN_PLACE, vector, words, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
     }
     if (rank == 0)
         printf("%.0f\n", (MPI_Wtime() - begun) * 1e9);

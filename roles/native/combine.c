@@ -20,22 +20,21 @@ static struct {
     size_t may_receive;        /* bytes of others' words for `own` that there is room for */
     struct transfer *from[COMBINE_ROLES]; /* others' words for `own`; NULL: none come */
     struct transfer *to[COMBINE_ROLES];   /* own words to others, where they are added there; NULL: none go */
+    struct transfer transfers[TRANSFERS];
+    struct waiting waiting[TRANSFERS];
     size_t used;
-} round;
-
-static struct transfer transfers[TRANSFERS];
-static struct waiting waiting[TRANSFERS];
+} sum;
 
 /* A few words side by side in the machine's vector registers: each sum is one word's own. */
 typedef word lanes __attribute__((vector_size(16), aligned(sizeof(word)), may_alias));
 
 enum { LANES = sizeof(lanes) / sizeof(word), STEP = 4 * LANES };
 
-static void add(word *sum, const word *left, const word *right, uint64_t count)
+static void add(word *out, const word *left, const word *right, uint64_t count)
 {
     uint64_t at = 0;
     for (; at + STEP <= count; at += STEP) {
-        lanes *to = (lanes *)(sum + at);
+        lanes *to = (lanes *)(out + at);
         const lanes *a = (const lanes *)(left + at);
         const lanes *b = (const lanes *)(right + at);
         lanes sums[4] = {a[0] + b[0], a[1] + b[1], a[2] + b[2], a[3] + b[3]};
@@ -45,15 +44,15 @@ static void add(word *sum, const word *left, const word *right, uint64_t count)
         to[3] = sums[3];
     }
     for (; at < count; at++)
-        sum[at] = left[at] + right[at];
+        out[at] = left[at] + right[at];
 }
 
 /* Adds `count` words of every role, up the tree from its last inner node. at[i] are role i's words, and become the
  * sums of its subtree; the root's last addition gives the total. */
 static void add_tree(word *at[COMBINE_ROLES], word *total, uint64_t count)
 {
-    uint32_t roles = round.combine->count;
-    uint32_t fan_out = round.combine->fan_out;
+    uint32_t roles = sum.combine->count;
+    uint32_t fan_out = sum.combine->fan_out;
     for (uint32_t node = (roles - 2) / fan_out + 1; node-- > 0;)
         for (uint32_t child = node * fan_out + 1; child <= node * fan_out + fan_out && child < roles; child++)
             add(node == 0 && (child == fan_out || child == roles - 1) ? total : at[node], at[node], at[child],
@@ -63,9 +62,9 @@ static void add_tree(word *at[COMBINE_ROLES], word *total, uint64_t count)
 /* Words of `own` that have come from everybody and, since sums replace the own words, have gone to everybody. */
 static uint64_t ready(void)
 {
-    uint64_t least = round.own.count;
-    for (uint32_t role = 0; role < round.combine->count; role++) {
-        const struct transfer *both[2] = {round.from[role], round.to[role]};
+    uint64_t least = sum.own.count;
+    for (uint32_t role = 0; role < sum.combine->count; role++) {
+        const struct transfer *both[2] = {sum.from[role], sum.to[role]};
         for (uint32_t way = 0; way < 2; way++)
             if (both[way] && exchange_moved(both[way]) / sizeof(word) < least)
                 least = exchange_moved(both[way]) / sizeof(word);
@@ -75,28 +74,28 @@ static uint64_t ready(void)
 
 static void work(void)
 {
-    const struct combine *combine = round.combine;
+    const struct combine *combine = sum.combine;
     uint64_t until = ready();
-    while (round.added < until) {
-        uint64_t in_ring = round.added % combine->inbox_words;
-        uint64_t count = until - round.added < BLOCK_WORDS ? until - round.added : BLOCK_WORDS;
-        word *own = round.words + round.own.first + round.added;
+    while (sum.added < until) {
+        uint64_t in_ring = sum.added % combine->inbox_words;
+        uint64_t count = until - sum.added < BLOCK_WORDS ? until - sum.added : BLOCK_WORDS;
+        word *own = sum.words + sum.own.first + sum.added;
         word *at[COMBINE_ROLES];
         if (count > combine->inbox_words - in_ring)
             count = combine->inbox_words - in_ring;
         for (uint32_t role = 0; role < combine->count; role++)
-            at[role] = role == combine->role ? own : (word *)round.from[role]->payload + in_ring;
+            at[role] = role == combine->role ? own : (word *)sum.from[role]->payload + in_ring;
         add_tree(at, own, count);
-        round.added += count;
+        sum.added += count;
     }
-    round.may_send = round.added * sizeof(word);
-    round.may_receive = (round.added + combine->inbox_words) * sizeof(word);
+    sum.may_send = sum.added * sizeof(word);
+    sum.may_receive = (sum.added + combine->inbox_words) * sizeof(word);
 }
 
 /* The words that a role adds. Slices differ by at most one word. */
 static struct slice slice_of(enum schedule schedule, uint32_t role, uint64_t words)
 {
-    uint32_t roles = round.combine->count;
+    uint32_t roles = sum.combine->count;
     uint64_t each = words / roles;
     uint64_t more = words % roles;
     if (schedule == SCHEDULE_GATHER || (schedule == SCHEDULE_ROOT && role == 0))
@@ -109,43 +108,43 @@ static struct slice slice_of(enum schedule schedule, uint32_t role, uint64_t wor
 /* The transfer of words in one way; none where there are no words. */
 static struct transfer *flow(uint32_t peer, bool sending, uint32_t kind, uint64_t number, struct slice slice)
 {
-    struct transfer *transfer = transfers + round.used;
+    struct transfer *transfer = sum.transfers + sum.used;
     if (slice.count == 0)
         return NULL;
-    round.used++;
+    sum.used++;
     *transfer = (struct transfer){
-        .socket = round.combine->sockets[peer],
+        .socket = sum.combine->sockets[peer],
         .sending = sending,
-        .may_leave = round.combine->may_leave,
-        .frame = round.combine->frame,
-        .payload = round.words + slice.first,
+        .may_leave = sum.combine->may_leave,
+        .frame = sum.combine->frame,
+        .payload = sum.words + slice.first,
     };
     transfer->frame.kind = kind;
     transfer->frame.round = number;
-    transfer->frame.sender = sending ? round.combine->role : peer;
+    transfer->frame.sender = sending ? sum.combine->role : peer;
     transfer->frame.length = slice.count * sizeof(word);
     return transfer;
 }
 
 static void plan_peer(enum schedule schedule, uint32_t peer, uint64_t number, uint64_t words)
 {
-    const struct combine *combine = round.combine;
+    const struct combine *combine = sum.combine;
     struct slice theirs = slice_of(schedule, peer, words);
     struct transfer *out = flow(peer, true, FRAME_CONTRIBUTION, number, theirs);
-    struct transfer *in = flow(peer, false, FRAME_CONTRIBUTION, number, round.own);
-    round.from[peer] = in;
-    round.to[peer] = schedule == SCHEDULE_GATHER ? out : NULL;
+    struct transfer *in = flow(peer, false, FRAME_CONTRIBUTION, number, sum.own);
+    sum.from[peer] = in;
+    sum.to[peer] = schedule == SCHEDULE_GATHER ? out : NULL;
     if (in) {
         in->payload = combine->inbox + (peer - (peer > combine->role)) * combine->inbox_words;
         in->ring = combine->inbox_words * sizeof(word);
-        in->most = &round.may_receive;
+        in->most = &sum.may_receive;
     }
     if (schedule == SCHEDULE_GATHER)
         return;
-    struct transfer *total_out = flow(peer, true, FRAME_TOTAL, number, round.own);
+    struct transfer *total_out = flow(peer, true, FRAME_TOTAL, number, sum.own);
     struct transfer *total_in = flow(peer, false, FRAME_TOTAL, number, theirs);
     if (total_out) {
-        total_out->most = &round.may_send;
+        total_out->most = &sum.may_send;
         total_out->after = out;
     }
     if (total_in)
@@ -155,20 +154,26 @@ static void plan_peer(enum schedule schedule, uint32_t peer, uint64_t number, ui
 void combine_round(const struct combine *combine, enum schedule schedule, uint64_t number, word *words,
                    uint64_t count, struct deadline deadline)
 {
-    round.combine = combine;
-    round.words = words;
-    round.own = slice_of(schedule, combine->role, count);
-    round.added = 0;
-    round.may_send = 0;
-    round.may_receive = combine->inbox_words * sizeof(word);
-    round.used = 0;
+    sum.combine = combine;
+    sum.words = words;
+    sum.own = slice_of(schedule, combine->role, count);
+    sum.added = 0;
+    sum.may_send = 0;
+    sum.may_receive = combine->inbox_words * sizeof(word);
+    sum.used = 0;
     for (uint32_t step = 1; step < combine->count; step++) /* each begins with another peer */
         plan_peer(schedule, (combine->role + step) % combine->count, number, count);
-    exchange_run(transfers, waiting, round.used, deadline, work);
+    const struct exchange exchange = {sum.transfers, sum.waiting, sum.used, exchange_looks(combine->count), work};
+    exchange_run(&exchange, deadline);
 }
+
+/* Measured on loopback. Two roles send each other as many bytes either way, so that the fewest messages win. */
+enum { GATHERED_BYTES = 1 << 17, BYTES_AT_ROOT = 1 << 20 };
 
 enum schedule combine_schedule(const struct combine *combine, uint64_t words)
 {
-    (void)combine;
-    return words * sizeof(word) <= 8192 ? SCHEDULE_GATHER : SCHEDULE_SLICES;
+    uint64_t size = words * sizeof(word);
+    if (combine->count == 2 && size <= GATHERED_BYTES)
+        return SCHEDULE_GATHER;
+    return size * (combine->count - 1) <= BYTES_AT_ROOT ? SCHEDULE_ROOT : SCHEDULE_SLICES;
 }

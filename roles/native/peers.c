@@ -53,7 +53,8 @@ static void run(void)
     int64_t from = clock_monotonic_ms();
     if (from < peers.patience_from_ms)
         from = peers.patience_from_ms;
-    exchange_run(transfers, waiting, PEER_COUNT, clock_deadline(from, peers.round_ms, "round-deadline"), NULL);
+    const struct exchange exchange = {transfers, waiting, PEER_COUNT, exchange_looks(ROLE_COUNT), NULL};
+    exchange_run(&exchange, clock_deadline(from, peers.round_ms, "round-deadline"));
 }
 
 static void *unchanged(const void *payload)

@@ -4,8 +4,13 @@
 #include "refuse.h"
 
 /* A peer on the same machine answers within microseconds, and waking up costs as much: look this often before
- * going to sleep. */
-enum { LOOKS_BEFORE_SLEEP = 200 };
+ * going to sleep. Two roles mostly have a core each; of more, the one that is waited for may need this very core. */
+enum { LOOKS_BEFORE_SLEEP = 200, LOOKS_OF_TWO = 8 };
+
+size_t exchange_looks(uint32_t roles)
+{
+    return roles > 2 ? 0 : LOOKS_OF_TWO;
+}
 
 bool exchange_is_done(const struct transfer *transfer)
 {
@@ -86,32 +91,32 @@ static struct waiting waiting_of(struct transfer *transfer)
     return (struct waiting){transfer->socket, WAIT_GONE, 0};
 }
 
-static void sleep_for(struct transfer *transfers, struct waiting *waiting, size_t count, struct deadline deadline)
+static void sleep_for(const struct exchange *exchange, struct deadline deadline)
 {
-    for (size_t i = 0; i < count; i++)
-        waiting[i] = waiting_of(transfers + i);
-    net_wait(waiting, count, deadline, INT64_MAX);
-    for (size_t i = 0; i < count; i++)
-        if (waiting[i].wanted == WAIT_GONE && net_is_gone(waiting + i))
+    for (size_t i = 0; i < exchange->count; i++)
+        exchange->waiting[i] = waiting_of(exchange->transfers + i);
+    net_wait(exchange->waiting, exchange->count, deadline, INT64_MAX);
+    for (size_t i = 0; i < exchange->count; i++)
+        if (exchange->waiting[i].wanted == WAIT_GONE && net_is_gone(exchange->waiting + i))
             refuse("peer-lost");
 }
 
-void exchange_run(struct transfer *transfers, struct waiting *waiting, size_t count, struct deadline deadline,
-                  void (*work)(void))
+void exchange_run(const struct exchange *exchange, struct deadline deadline)
 {
     size_t looks = 0;
     for (;;) {
         bool moved = false;
         bool lost = false;
         size_t open = 0;
-        for (size_t i = 0; i < count; i++) {
-            if (exchange_is_done(transfers + i))
+        for (size_t i = 0; i < exchange->count; i++) {
+            struct transfer *transfer = exchange->transfers + i;
+            if (exchange_is_done(transfer))
                 continue;
-            moved |= exchange_move(transfers + i, &lost);
-            open += !exchange_is_done(transfers + i);
+            moved |= exchange_move(transfer, &lost);
+            open += !exchange_is_done(transfer);
         }
-        if (moved && work)
-            work();
+        if (moved && exchange->work)
+            exchange->work();
         /* A role that was stopped past its deadline finds that out first, whatever came meanwhile. */
         if (lost || open == 0) {
             (void)clock_left_ms(deadline);
@@ -121,8 +126,8 @@ void exchange_run(struct transfer *transfers, struct waiting *waiting, size_t co
         }
         looks = moved ? 0 : looks + open;
         if (looks >= LOOKS_BEFORE_SLEEP)
-            sleep_for(transfers, waiting, count, deadline);
-        else if (!moved) /* the peer that is waited for may need this very core */
+            sleep_for(exchange, deadline);
+        else if (looks > exchange->looks)
             (void)system_call(CALL_YIELD, 0, 0, 0, 0, 0);
     }
 }

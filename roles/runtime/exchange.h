@@ -34,10 +34,20 @@ bool exchange_is_done(const struct transfer *transfer);
 /* Payload bytes moved so far. */
 size_t exchange_moved(const struct transfer *transfer);
 
-/* Runs `count` transfers to their end. Refuses `peer-lost`, the label of a wrong header, or the deadline's.
- * `waiting` is room for one entry per transfer. `work`, where there is any, is done whenever something moved:
- * it takes what has come and says by `most` what more may move. */
-void exchange_run(struct transfer *transfers, struct waiting *waiting, size_t count, struct deadline deadline,
-                  void (*work)(void));
+/* Transfers that go on side by side. */
+struct exchange {
+    struct transfer *transfers;
+    struct waiting *waiting; /* room for one entry per transfer */
+    size_t count;
+    size_t looks;            /* before others may have the core: few where roles may have to share cores */
+    void (*work)(void);      /* done whenever something moved, NULL for nothing: it takes what has come, and says
+                                by `most` what more may move */
+};
+
+/* Looks that pay where as few roles as these are on one machine. */
+size_t exchange_looks(uint32_t roles);
+
+/* Runs all transfers to their end. Refuses `peer-lost`, the label of a wrong header, or the deadline's. */
+void exchange_run(const struct exchange *exchange, struct deadline deadline);
 
 #endif
