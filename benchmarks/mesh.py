@@ -48,7 +48,7 @@ def compile_role(folder: Path, target: str = TARGET, more: Sequence[str] = ()) -
     """Give the program, compiled with the flags of role programs and `more`."""
     program = folder / "combine_role"
     roles = CONTENT / "roles"
-    units = [SOURCES / "main.c", roles / "native" / "combine.c"]
+    units = [SOURCES / "main.c", roles / "native" / "schedule.c"]
     units += [roles / "runtime" / f"{name}.c" for name in RUNTIME]
     includes = [f"-I{each}" for each in (SOURCES, roles / "runtime", roles / "native")]
     command = [sys.executable, "-m", "ziglang", "cc", "-target", target, *FLAGS, *more, *includes]

@@ -1,21 +1,21 @@
 /* Rounds of the combine, and nothing else of a role: combine_role ROLE ROLES FAN_OUT SCHEDULE WORDS ROUNDS SOCKET...
  *
  * SOCKET is an open connection to each role, in their order; the own one is not looked at. SCHEDULE is one of
- * combine.h's, or as many as there are for the one that it chooses. Prints nanoseconds of ROUNDS rounds over zeros,
+ * schedule.h's, or as many as there are for the one that it chooses. Prints nanoseconds of ROUNDS rounds over zeros,
  * after at most eight that are not counted; with ROUNDS 0, takes its words from standard input and gives the total's. */
-#include "combine.h"
 #include "files.h"
 #include "memory.h"
 #include "refuse.h"
+#include "schedule.h"
 #include "system.h"
 #include "text.h"
 
 enum { STDIN = 0, STDOUT = 1, MOST_WORDS = 1 << 23, INBOX_WORDS = 1 << 14, DEADLINE_MS = 60000 };
 
 static word words[MOST_WORDS];
-static word inbox[(COMBINE_ROLES - 1) * INBOX_WORDS];
-static int sockets[COMBINE_ROLES];
-static struct combine combine;
+static word inbox[(MESH_ROLES - 1) * INBOX_WORDS];
+static int sockets[MESH_ROLES];
+static struct mesh mesh;
 
 static uint64_t number(const char *digits)
 {
@@ -34,9 +34,9 @@ static int64_t now_ns(void)
 
 static void one(uint64_t schedule, uint64_t round, uint64_t count)
 {
-    enum schedule chosen = schedule > SCHEDULE_ROOT ? combine_schedule(&combine, count) : (enum schedule)schedule;
+    enum schedule chosen = schedule > SCHEDULE_ROOT ? schedule_for(&mesh, count) : (enum schedule)schedule;
     struct deadline deadline = clock_deadline(clock_monotonic_ms(), DEADLINE_MS, "round-deadline");
-    combine_round(&combine, chosen, round, words, count, deadline);
+    schedule_run(&mesh, chosen, round, words, count, deadline);
 }
 
 static void give_total(uint64_t schedule, uint64_t count)
@@ -68,18 +68,18 @@ __attribute__((noreturn, used)) void start_main(const uintptr_t *stack)
     uint64_t schedule = number(arguments[3]);
     uint64_t count = number(arguments[4]);
     uint64_t rounds = number(arguments[5]);
-    combine.sockets = sockets;
-    combine.role = (uint32_t)number(arguments[0]);
-    combine.count = (uint32_t)number(arguments[1]);
-    combine.fan_out = (uint32_t)number(arguments[2]);
-    combine.may_leave = true;
-    combine.inbox = inbox;
-    combine.inbox_words = INBOX_WORDS;
-    if (combine.count > COMBINE_ROLES || count > MOST_WORDS || stack[0] != 7 + combine.count)
+    mesh.sockets = sockets;
+    mesh.role = (uint32_t)number(arguments[0]);
+    mesh.count = (uint32_t)number(arguments[1]);
+    mesh.fan_out = (uint32_t)number(arguments[2]);
+    mesh.may_leave = true;
+    mesh.inbox = inbox;
+    mesh.inbox_words = INBOX_WORDS;
+    if (mesh.count > MESH_ROLES || count > MOST_WORDS || stack[0] != 7 + mesh.count)
         refuse("binding");
-    for (uint32_t role = 0; role < combine.count; role++)
+    for (uint32_t role = 0; role < mesh.count; role++)
         sockets[role] = (int)number(arguments[6 + role]);
-    frame_begin(&combine.frame, plan, 1);
+    frame_begin(&mesh.frame, plan, 1);
     if (rounds > 0)
         give_time(schedule, count, rounds);
     else

@@ -32,7 +32,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         ((uint8_t *)wire)[i - PEERS] ^= data[i];
     if (size > PEERS + sizeof wire) /* what is left says where the second peer hangs up */
         machine.sockets[1].size = data[PEERS + sizeof wire] % FRAME;
-    if (WAS_REFUSED(exchange_run(transfers, waiting, PEERS, (struct deadline){0, "round-deadline"})))
+    const struct exchange exchange = {transfers, waiting, PEERS, 0, NULL};
+    if (WAS_REFUSED(exchange_run(&exchange, (struct deadline){0, "round-deadline"})))
         return 0;
     for (size_t peer = 0; peer < PEERS; peer++) {
         DEMAND(memcmp(&transfers[peer].received, &transfers[peer].frame, FRAME_BYTES) == 0);
