@@ -70,10 +70,10 @@ def role_sets(
     sets: dict[str, tuple[range, ...]] = {}
     refusals: list[Refusal] = []
     mapping = document.get(*path)
-    taken, blocks = Register(), 0
+    taken, wrong = Register(), 0
     for key in mapping if isinstance(mapping, dict) else ():
-        if blocks > _MANY_BLOCKS:
-            break  # most of them are refused already: no role stands twice
+        if wrong > _MANY_BLOCKS:
+            break  # they are refused already, and a short key can stand for very many blocks
         try:
             expanded = expand(key, MAX_ROLES)
         except NodeSetError as error:
@@ -81,9 +81,9 @@ def role_sets(
                 document.at(Label.VALUE_FORMAT, f"is no node set {error}", (*path, key), on_key=True)
             )
             continue
-        blocks += len(expanded.blocks)
         fault = next(filter(None, (_fault(block, names, taken) for block in expanded.blocks)), None)
         if fault is not None:
+            wrong += len(expanded.blocks)
             may_suggest = len(refusals) < MANY
             refusals.append(_refusal(document, (*path, key), fault, names, may_suggest=may_suggest))
         sets[key] = tuple(_take(expanded, names, taken))

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.errors import Label
+from orchestrator.spec.nodesets import MAX_BLOCKS
 from orchestrator.spec.read import validate
 
 GOOD = Path(__file__).parents[2] / "refusals" / "good"
@@ -58,3 +59,14 @@ def test_a_hint_is_looked_for_only_for_the_first_of_many_faults(tmp_path: Path) 
     unknown = [refusal for refusal in validate((path,)) if refusal.label == Label.KEY_UNKNOWN]
     assert len(unknown) == 300
     assert 50 < sum(bool(refusal.hint) for refusal in unknown) <= 100
+
+
+def test_every_role_of_many_may_have_a_key_of_its_own(tmp_path: Path) -> None:
+    shutil.copytree(GOOD, tmp_path / "good")
+    path = tmp_path / "good" / "run.toml"
+    count = 4 * MAX_BLOCKS + 10
+    own = "\n".join(f"w{number} = 0" for number in range(count))
+    text = path.read_text().replace('"worker[1-2]"]', f'"worker[1-2]", "w[0-{count - 1}]"]')
+    text = text.replace('"worker[1-2]" = {', f'"worker[1-2],w[0-{count - 1}]" = {{')
+    path.write_text(text.replace("[samples]", f"[samples]\n{own}"))
+    assert validate((path,)) == ()
