@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 from orchestrator.cli.output import counted, say, size_text, table
 from orchestrator.plan.ownership import part
 from orchestrator.plan.roles import node_set
-from orchestrator.plan.schedule import WORD_BYTES, round_of
+from orchestrator.plan.rounds import WORD_BYTES, round_of
 
 if TYPE_CHECKING:
     from orchestrator.admit.memory import Demand
     from orchestrator.plan.classes import RoleClass
     from orchestrator.plan.model import Plan, Role
     from orchestrator.plan.ownership import Part
-    from orchestrator.plan.schedule import Flow
+    from orchestrator.plan.rounds import Flow
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from orchestrator.plan.derive import derive
 from orchestrator.plan.model import Plan, Role, System
 from orchestrator.plan.ownership import Ownership
 from orchestrator.plan.roles import Roles, node_set, role_named
-from orchestrator.plan.schedule import HEADER_BYTES, Flow, round_of
+from orchestrator.plan.rounds import HEADER_BYTES, Flow, round_of
 from orchestrator.plan.topology import Topology, star
 from orchestrator.spec.names import expand, names_of
 from orchestrator.spec.read import read_native_run
