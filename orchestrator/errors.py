@@ -97,6 +97,7 @@ class Label(StrEnum):
     REPLICA_DIVERGENCE = "replica-divergence"
     CHECKPOINT_MISSING = "checkpoint-missing"
     CHECKPOINT_MANIFEST = "checkpoint-manifest"
+    CHECKPOINT_CAPTURE = "checkpoint-capture"
     CHECKPOINT_CHUNK = "checkpoint-chunk"
     CHECKPOINT_COVERAGE = "checkpoint-coverage"
     CHECKPOINT_SYSTEM = "checkpoint-system"

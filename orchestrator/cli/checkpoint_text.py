@@ -29,14 +29,14 @@ def set_json(name: str, outline: Outline) -> dict[str, Any]:
     manifest = outline.manifest
     return {
         "name": name,
-        "version": manifest.version,
-        "epoch": manifest.epoch,
+        "version": manifest.top.version,
+        "epoch": manifest.top.capture.epoch,
         "state": manifest.state,
         "system": manifest.system,
-        "plan": manifest.plan,
-        "run": manifest.run,
+        "plan": manifest.top.capture.plan,
+        "run": manifest.top.capture.run,
         "time": _time(manifest.time_ms),
-        "owners": len(manifest.owners),
+        "owners": manifest.owners,
         "fields": [{"name": field, "dtype": DTYPE, "shape": [size]} for field, size in outline.sizes.items()],
         "shards": [_shard_json(shard) for shard in outline.shards],
     }
@@ -114,8 +114,9 @@ def listed(place: Place, sets: Sequence[Set | OwnSet]) -> tuple[list[dict[str, A
             continue
         faults += wrong
         manifest = outline.manifest
-        about = {"version": manifest.version, "name": each.name, "state": manifest.state}
-        rows.append({**about, "epoch": manifest.epoch, "shards": len(outline.shards)})
+        top = manifest.top
+        about = {"version": top.version, "name": each.name, "state": manifest.state}
+        rows.append({**about, "epoch": top.capture.epoch, "shards": len(outline.shards)})
     return rows, faults
 
 
@@ -136,11 +137,11 @@ def facts(found: Set | OwnSet, read: Reading) -> dict[str, str | int | None]:
     return {
         "state": manifest.state,
         "system": manifest.system,
-        "version": manifest.version,
-        "epoch": manifest.epoch,
-        "owners": len(manifest.owners),
-        "plan": manifest.plan,
-        "run": manifest.run,
+        "version": manifest.top.version,
+        "epoch": manifest.top.capture.epoch,
+        "owners": manifest.owners,
+        "plan": manifest.top.capture.plan,
+        "run": manifest.top.capture.run,
     }
 
 

@@ -1,37 +1,39 @@
-"""Reads and writes a checkpoint set without the role programs: the second opinion on what they publish.
+"""Reads a checkpoint set without the role programs: the second opinion on what they publish.
 
-A set is one manifest and the shards that it names. Regions are logical (field, first coordinate, count),
-never rank or address; together they cover every field of the system exactly once. Accepts what a role program
-accepts, and names the same label where it refuses; which epoch a set may be loaded in is not known here.
+A set is the root's manifest, the part manifests below it, and the shards that all of them name. Regions are
+logical (field, coordinates), never rank or address; together they cover every field of the system exactly
+once. Accepts what a role program accepts, and names the same label where it refuses, in the same order; which
+epoch a set may be loaded in is not known here.
 """
 
 from __future__ import annotations
 
 import hashlib
 import math
-import struct
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
-import safetensors
-
-from evidence.canonical import dumps
 from orchestrator.errors import Label
-from orchestrator.oracle.manifest import SCHEMA, CheckpointError, Region, Shard, read_manifest
-from orchestrator.oracle.reference import decoded, encoded, state_digest
+from orchestrator.oracle.manifest import (
+    CheckpointError,
+    File,
+    Manifest,
+    PartManifest,
+    Shard,
+    read_manifest,
+    read_part,
+)
+from orchestrator.oracle.reference import state_digest
+from orchestrator.oracle.shards import WORD, captured, header, is_right, words_in
 from orchestrator.plan.model import System
 
-__all__ = [
-    "Checkpoint",
-    "CheckpointError",
-    "manifest_name",
-    "read_set",
-    "shard_names",
-    "write_set",
-]
+__all__ = ["MANIFEST", "Checkpoint", "CheckpointError", "manifest_name", "part_name", "read_set", "set_names"]
+
+MANIFEST = "manifest.json"
+"""The root's manifest in a set that is to be restored; all other files bear their own names."""
+Read = Callable[[str], bytes | None]
 
 
 @dataclass(frozen=True)
@@ -44,9 +46,10 @@ class Checkpoint:
         state: its digest as the manifest gives it.
         system: digest of the system.
         epoch: membership epoch of the capture.
-        owners: role names of the capture, in order.
+        owners: how many roles captured it.
         plan: digest of the plan that wrote it.
         run: run id, 32 hexadecimal digits.
+        time_ms: when, by the root's clock, since 1970.
     """
 
     version: int
@@ -54,162 +57,171 @@ class Checkpoint:
     state: str
     system: str
     epoch: int
-    owners: tuple[str, ...]
+    owners: int
     plan: str
     run: str
+    time_ms: int
 
 
 def manifest_name(version: int) -> str:
-    """File name under which version N's manifest is published."""
+    """File name under which version N's manifest is published by the root."""
     return f"{version}.manifest.json"
 
 
-def shard_names(manifest: bytes) -> tuple[str, ...]:
-    """The shard files that a manifest names: plain names, that lead into no other folder.
+def part_name(version: int, role: str) -> str:
+    """File name under which another role publishes its part of version N's manifest."""
+    return f"{version}.{role}.manifest.json"
+
+
+def set_names(manifest: bytes, read: Read) -> tuple[str, ...]:
+    """The other files of a set: parts, then shards. Plain names, that lead into no other folder.
+
+    Args:
+        manifest: bytes of the root's manifest.
+        read: name -> bytes of a part; None if it is not there.
 
     Raises:
-        CheckpointError: the manifest cannot be read.
+        CheckpointError: a manifest cannot be read, is not there, or is of another capture.
     """
-    return tuple(shard.file for shard in read_manifest(manifest).shards)
+    parts = tuple(parts_of(read_manifest(manifest), read))
+    names = [each.file for part in parts for each in part.parts]
+    return (*names, *(shard.file for part in parts for shard in part.shards))
 
 
-def read_set(system: System, manifest: bytes, shards: Mapping[str, bytes]) -> Checkpoint:
+def read_set(system: System, files: Mapping[str, bytes]) -> Checkpoint:
     """The state that a set holds, every digest checked.
 
     Args:
         system: whose state it must be.
-        manifest: bytes of the manifest.
-        shards: file name -> bytes.
+        files: name -> bytes; the root's manifest is `manifest.json`. Files that nobody names are no matter.
 
     Raises:
         CheckpointError: with the label of the first rule broken.
     """
-    content = read_manifest(manifest)
-    for shard in content.shards:
-        _check_order(system, shard)
+    content = read_manifest(files.get(MANIFEST, b""))
+    _check_order(system, content.top)
     if content.system != system.digest:
         raise CheckpointError(
             Label.CHECKPOINT_SYSTEM, f"another system's (got {content.system}, expected {system.digest})"
         )
-    _check_cover(system, content.shards, shards)
-    words = _load(system, content.version, content.shards, shards)
+    shards = [
+        shard
+        for part in parts_of(content, files.get, lambda part: _check_order(system, part))
+        for shard in part.shards
+    ]
+    _check_cover(system, shards, files)
+    words = _load(system, content.top, shards, files)
     if (state := state_digest(words)) != content.state:
         raise CheckpointError(
             Label.CHECKPOINT_CHUNK, f"the state differs (got {state}, expected {content.state})"
         )
-    if not all(math.isfinite(word) for word in words):
+    if not all(map(math.isfinite, words)):
         raise CheckpointError(Label.NON_FINITE, "a word of the state is not finite")
+    capture = content.top.capture
     return Checkpoint(
-        version=content.version,
+        version=content.top.version,
         words=words,
         state=content.state,
         system=content.system,
-        epoch=content.epoch,
+        epoch=capture.epoch,
         owners=content.owners,
-        plan=content.plan,
-        run=content.run,
+        plan=capture.plan,
+        run=capture.run,
+        time_ms=content.time_ms,
     )
 
 
-def _check_order(system: System, shard: Shard) -> None:
+def parts_of(
+    root: Manifest, read: Read, check: Callable[[PartManifest], object] = id
+) -> Iterator[PartManifest]:
+    """The root's own part, then those below it, depth first in the order in which they are named.
+
+    Args:
+        root: the root's manifest.
+        read: name -> bytes of a part; None if it is not there.
+        check: what its regions must be besides; raises CheckpointError.
+
+    Raises:
+        CheckpointError: one is missing, cannot be read, is of another capture, or not the one that is named.
+    """
+    yield root.top
+    waiting, seen = list(reversed(root.top.parts)), set()
+    while waiting:
+        named = waiting.pop()
+        if named.file in seen:  # else a small set could name the same part without end
+            raise CheckpointError(Label.CHECKPOINT_COVERAGE, f"a part twice (got {named.file})")
+        seen.add(named.file)
+        data = read(named.file)
+        if data is None:
+            raise CheckpointError(Label.CHECKPOINT_COVERAGE, f"a part is missing (expected {named.file})")
+        part = read_part(data)
+        check(part)
+        got, expected = (part.version, part.capture), (root.top.version, root.top.capture)
+        if got != expected:
+            message = f"{named.file} is of another capture (got {got}, expected {expected})"
+            raise CheckpointError(Label.CHECKPOINT_CAPTURE, message)
+        _check_digest(named, data)
+        yield part
+        waiting += reversed(part.parts)
+
+
+def _check_digest(named: File, data: bytes) -> None:
+    got = hashlib.sha256(data).hexdigest()
+    if got != named.sha256 or len(data) != named.size:
+        what = f"(got {got} of {len(data)} bytes, expected {named.sha256} of {named.size})"
+        raise CheckpointError(Label.CHECKPOINT_CHUNK, f"{named.file} differs {what}")
+
+
+def _check_order(system: System, part: PartManifest) -> None:
     """Regions of the system's fields stand in field order, one a field."""
     order = {field.name: place for place, field in enumerate(system.state_fields)}
-    own = [order[region.field] for region in shard.regions if region.field in order]
-    if any(place >= following for place, following in pairwise(own)):
-        raise CheckpointError(
-            Label.CHECKPOINT_MANIFEST, f"regions of {shard.file} do not stand in field order, one a field"
-        )
+    for shard in part.shards:
+        own = [order[region.field] for region in shard.regions if region.field in order]
+        if any(place >= following for place, following in pairwise(own)):
+            raise CheckpointError(
+                Label.CHECKPOINT_MANIFEST, f"regions of {shard.file} do not stand in field order, one a field"
+            )
 
 
-def _check_cover(system: System, entries: Sequence[Shard], shards: Mapping[str, bytes]) -> None:
+def _check_cover(system: System, shards: Sequence[Shard], files: Mapping[str, bytes]) -> None:
     covered = {field.name: bytearray(field.size) for field in system.state_fields}
-    for entry in entries:
-        if entry.file not in shards:
-            raise CheckpointError(Label.CHECKPOINT_COVERAGE, f"shard is missing (expected {entry.file})")
-        for region in entry.regions:
+    for shard in shards:
+        if shard.file not in files:
+            raise CheckpointError(Label.CHECKPOINT_COVERAGE, f"shard is missing (expected {shard.file})")
+        for region in shard.regions:
             cover = covered.get(region.field, bytearray())
-            if region.end > len(cover):
+            if region.words.stop > len(cover):
                 raise CheckpointError(
                     Label.CHECKPOINT_COVERAGE, f"the system has no such words (got {region.tensor})"
                 )
-            if any(cover[region.first : region.end]):
+            if any(cover[region.words]):
                 raise CheckpointError(Label.CHECKPOINT_COVERAGE, f"words twice (got {region.tensor})")
-            cover[region.first : region.end] = b"\1" * region.count
-    if not all(all(cover) for cover in covered.values()):
+            cover[region.words] = b"\1" * region.part.count
+    if any(0 in cover for cover in covered.values()):
         raise CheckpointError(Label.CHECKPOINT_COVERAGE, "some words are in no region")
 
 
 def _load(
-    system: System, version: int, entries: Sequence[Shard], shards: Mapping[str, bytes]
+    system: System, root: PartManifest, shards: Sequence[Shard], files: Mapping[str, bytes]
 ) -> array[float]:
-    fields = {field.name: array("d", bytes(8 * field.size)) for field in system.state_fields}
-    for entry in entries:
-        data = shards[entry.file]
-        got = hashlib.sha256(data).hexdigest()
-        if got != entry.sha256 or len(data) != entry.size:
+    """The state vector out of shards that cover it, each of them checked first."""
+    fields = {field.name: array("d", bytes(WORD * field.size)) for field in system.state_fields}
+    capture = (root.capture.epoch, root.capture.run, root.version)
+    for shard in shards:
+        data = files[shard.file]
+        got = captured(data)
+        if got is not None and got != capture:
+            message = f"{shard.file} is of another capture (got {got}, expected {capture})"
+            raise CheckpointError(Label.CHECKPOINT_CAPTURE, message)
+        _check_digest(shard, data)
+        start = header(system.digest, root.version, root.capture, shard.regions)
+        if not is_right(data, start, shard.regions):
             raise CheckpointError(
-                Label.CHECKPOINT_CHUNK,
-                f"{entry.file} differs"
-                f" (got {got} of {len(data)} bytes, expected {entry.sha256} of {entry.size})",
+                Label.CHECKPOINT_CHUNK, f"{shard.file} is not the file that its regions demand"
             )
-        header = shard_header(system.digest, version, entry.regions)
-        if not data.startswith(header) or len(data) != len(header) + 8 * sum(r.count for r in entry.regions):
-            raise CheckpointError(
-                Label.CHECKPOINT_CHUNK, f"{entry.file} is not the file that its regions demand"
-            )
-        # read as its users would: nothing in it can surprise the library any more
-        tensors = dict(safetensors.deserialize(data))  # type: ignore[no-untyped-call]  # compiled, without stubs
-        for region in entry.regions:
-            fields[region.field][region.first : region.end] = decoded(bytes(tensors[region.tensor]["data"]))
+        for region, words in words_in(data, start, shard.regions):
+            fields[region.field][region.words] = words
     state = array("d")
     for field in system.state_fields:
         state += fields[field.name]
     return state
-
-
-def write_set(
-    system: System, version: int, words: array[float], capture: Mapping[str, Any]
-) -> dict[str, bytes]:
-    """A set of one shard, as files by name; the manifest is under `manifest.json`.
-
-    Args:
-        system: whose state it is.
-        version: updates made.
-        words: the state vector.
-        capture: `epoch`, `owners`, `plan`, `run` and `time_ms`, as the manifest will say them.
-    """
-    regions = tuple(Region(field.name, 0, field.size) for field in system.state_fields)
-    shard = shard_header(system.digest, version, regions) + encoded(words)
-    name = f"{version}.all.safetensors"
-    manifest = {
-        "capture": dict(capture),
-        "schema": SCHEMA,
-        "shards": [
-            {
-                "file": name,
-                "regions": [
-                    {"count": region.count, "field": region.field, "first": region.first}
-                    for region in regions
-                ],
-                "sha256": hashlib.sha256(shard).hexdigest(),
-                "size": len(shard),
-            }
-        ],
-        "state": state_digest(words),
-        "system": system.digest,
-        "version": version,
-    }
-    return {"manifest.json": dumps(manifest), name: shard}
-
-
-def shard_header(system: str, version: int, regions: Sequence[Region]) -> bytes:
-    """The one safetensors header of these regions: keys sorted, data in field order, 8 bytes aligned."""
-    header: dict[str, Any] = {"__metadata__": {"format": SCHEMA, "system": system, "version": str(version)}}
-    at = 0
-    for region in regions:
-        end = at + 8 * region.count
-        header[region.tensor] = {"data_offsets": [at, end], "dtype": "F64", "shape": [region.count]}
-        at = end
-    text = dumps(header)
-    text += b" " * (-len(text) % 8)
-    return struct.pack("<Q", len(text)) + text

@@ -17,13 +17,13 @@ from itertools import pairwise
 from typing import Literal
 
 from orchestrator.errors import Label
-from orchestrator.oracle.checkpoint import shard_header
-from orchestrator.oracle.manifest import CheckpointError, Manifest, Region, Shard, read_manifest
-from orchestrator.oracle.reference import decoded, encoded
+from orchestrator.oracle.checkpoint import parts_of
+from orchestrator.oracle.manifest import CheckpointError, Manifest, Shard, read_manifest
+from orchestrator.oracle.reference import encoded
+from orchestrator.oracle.shards import WORD, captured, header, is_right, words_in
 from orchestrator.plan.model import System
 
 MOST_WORDS = 1 << 26  # of a state: what a manifest alone claims is not made room for beyond it
-_WORD_BYTES = 8
 
 Read = Callable[[str], bytes | None]
 Sizes = Mapping[str, int]
@@ -45,6 +45,7 @@ class Outline:
     Attributes:
         file: name of the root manifest.
         manifest: what it says.
+        shards: every shard that it and its parts name.
         sizes: field -> words, in the order of the state vector; the system's, or as far as regions reach.
         is_ordered: whether that order is certain.
         faults: of the manifests, and of their regions against the sizes.
@@ -52,14 +53,10 @@ class Outline:
 
     file: str
     manifest: Manifest
+    shards: tuple[Shard, ...]
     sizes: Sizes
     is_ordered: bool
     faults: tuple[Fault, ...]
-
-    @property
-    def shards(self) -> Sequence[Shard]:
-        """Every shard of the set."""
-        return self.manifest.shards
 
 
 @dataclass(frozen=True)
@@ -94,21 +91,21 @@ def outline(file: str, read: Read, system: System | None = None) -> Outline:
     if data is None:
         raise CheckpointError(Label.CHECKPOINT_MISSING, f"no manifest (expected {file})")
     manifest = read_manifest(data)
-    faults = []
+    shards, faults = _shards(file, manifest, read)
     if system is not None and manifest.system != system.digest:
         message = f"another system's (got {manifest.system}, expected {system.digest})"
         faults.append(Fault(Label.CHECKPOINT_SYSTEM, file, message))
         system = None  # what its own regions say is all that is known of its fields
-    sizes, order = _sizes(manifest.shards)
+    sizes, order = _sizes(shards)
     is_ordered = order == "certain"
     if system is None and order == "contradictory":
         message = f"shards of {file} do not keep one order of fields"
         faults.append(Fault(Label.CHECKPOINT_MANIFEST, file, message))
     if system is not None:
         sizes, is_ordered = {field.name: field.size for field in system.state_fields}, True
-    faults += _order_faults(file, manifest.shards, sizes, is_ordered=is_ordered)
-    faults += _cover_faults(file, manifest.shards, sizes)
-    return Outline(file, manifest, sizes, is_ordered, tuple(faults))
+    faults += _order_faults(file, shards, sizes, is_ordered=is_ordered)
+    faults += _cover_faults(file, shards, sizes)
+    return Outline(file, manifest, shards, sizes, is_ordered, tuple(faults))
 
 
 def survey(file: str, read: Read, system: System | None = None) -> Survey:
@@ -127,13 +124,24 @@ def survey(file: str, read: Read, system: System | None = None) -> Survey:
     return Survey(found, words, tuple(faults), is_decided)
 
 
+def _shards(file: str, manifest: Manifest, read: Read) -> tuple[tuple[Shard, ...], list[Fault]]:
+    """Every shard that the set names, as far as its parts can be read, and what ends that."""
+    shards: list[Shard] = []
+    try:
+        for part in parts_of(manifest, read):
+            shards += part.shards
+    except CheckpointError as error:
+        return tuple(shards), [Fault(error.label, file, str(error).removeprefix(f"{error.label}: "))]
+    return tuple(shards), []
+
+
 def _sizes(shards: Iterable[Shard]) -> tuple[Sizes, Literal["certain", "open", "contradictory"]]:
     """Fields as regions tell them: sizes, in an order that all shards keep, and how sure that is."""
     ends: dict[str, int] = {}
     after: TopologicalSorter[str] = TopologicalSorter()
     for shard in shards:
         for region in shard.regions:
-            ends[region.field] = max(ends.get(region.field, 0), region.end)
+            ends[region.field] = max(ends.get(region.field, 0), region.words.stop)
             after.add(region.field)
         for left, right in pairwise(shard.regions):
             after.add(right.field, left.field)
@@ -171,15 +179,14 @@ def _cover_faults(file: str, shards: Sequence[Shard], sizes: Sizes) -> Iterable[
     covered = {name: bytearray(size) for name, size in sizes.items()}
     for shard in shards:
         for region in shard.regions:
-            if region.end > sizes.get(region.field, 0):
+            if region.words.stop > sizes.get(region.field, 0):
                 message = f"the system has no such words (got {region.tensor} in {shard.file})"
                 yield Fault(Label.CHECKPOINT_COVERAGE, file, message)
                 continue
-            place = _place(region)
-            if any(covered[region.field][place]):
+            if any(covered[region.field][region.words]):
                 message = f"words twice (got {region.tensor} in {shard.file})"
                 yield Fault(Label.CHECKPOINT_COVERAGE, file, message)
-            covered[region.field][place] = b"\1" * region.count
+            covered[region.field][region.words] = b"\1" * region.part.count
     for name, cover in covered.items():
         if missing := cover.count(0):
             message = f"{missing} words of {name} are in no region (the first is {name}[{cover.index(0)}])"
@@ -190,11 +197,7 @@ def _room(found: Outline) -> dict[str, array[float]]:
     """Zeros for every word; none where the sizes are not to be believed."""
     if sum(found.sizes.values()) > MOST_WORDS:
         return {}
-    return {name: array("d", bytes(_WORD_BYTES * size)) for name, size in found.sizes.items()}
-
-
-def _place(region: Region) -> slice:
-    return slice(region.first, region.end)
+    return {name: array("d", bytes(WORD * size)) for name, size in found.sizes.items()}
 
 
 def _load(
@@ -203,20 +206,21 @@ def _load(
     """Places a shard's words; what is wrong with it instead, if anything is."""
     if data is None:
         return Fault(Label.CHECKPOINT_COVERAGE, shard.file, "shard is missing")
+    top = found.manifest.top
+    said, expected = captured(data), (top.capture.epoch, top.capture.run, top.version)
+    if said is not None and said != expected:
+        message = f"it is of another capture (got {said}, expected {expected})"
+        return Fault(Label.CHECKPOINT_CAPTURE, shard.file, message)
     got = hashlib.sha256(data).hexdigest()
     if got != shard.sha256 or len(data) != shard.size:
         sizes = f"(got {got} of {len(data)} bytes, expected {shard.sha256} of {shard.size})"
         return Fault(Label.CHECKPOINT_CHUNK, shard.file, f"its bytes differ {sizes}")
-    header = shard_header(found.manifest.system, found.manifest.version, shard.regions)
-    count = sum(region.count for region in shard.regions)
-    if not data.startswith(header) or len(data) != len(header) + _WORD_BYTES * count:
+    start = header(found.manifest.system, top.version, top.capture, shard.regions)
+    if not is_right(data, start, shard.regions):
         return Fault(Label.CHECKPOINT_CHUNK, shard.file, "it is not the file that its regions demand")
-    at = len(header)
-    for region in shard.regions:
-        end = at + _WORD_BYTES * region.count
-        if region.end <= len(words.get(region.field, ())):
-            words[region.field][_place(region)] = decoded(data[at:end])
-        at = end
+    for region, own in words_in(data, start, shard.regions):
+        if region.words.stop <= len(words.get(region.field, ())):
+            words[region.field][region.words] = own
     return None
 
 

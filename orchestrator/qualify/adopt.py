@@ -61,9 +61,8 @@ def adopt(lane: LaneSpec, bundle: Path, version: int) -> dict[str, bytes]:
 
 def _epoch(plan: Plan, held: Mapping[str, bytes], where: Where) -> int:
     """The epoch in which a native set was captured, once it has been read whole."""
-    shards = {name: data for name, data in held.items() if name != parents.MANIFEST}
     try:
-        return read_set(plan.system, held[parents.MANIFEST], shards).epoch
+        return read_set(plan.system, held).epoch
     except CheckpointError as error:
         raise _refused(error.label, str(error), where) from error
 

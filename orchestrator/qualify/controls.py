@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from orchestrator.errors import Label
+from orchestrator.plan.model import Plan
 from orchestrator.qualify.compose import Wanted
 from orchestrator.qualify.launch import OTHER, Launch
 from orchestrator.qualify.tamper import alter_samples, drop_shard, flip_shard_byte, other_system
@@ -22,13 +23,13 @@ class Control:
     Attributes:
         name: of its launch.
         asked: bundle, the base run's checkpoint, folder of the launch -> what is launched.
-        labels: roles of the run -> what each role that takes part must say.
+        labels: plan of the run -> what each role that takes part must say.
         needs_peers: whether a run of one role leaves it out.
     """
 
     name: str
     asked: Callable[[View, Checkpoint, str], Wanted]
-    labels: Callable[[tuple[str, ...]], Mapping[str, str]]
+    labels: Callable[[Plan], Mapping[str, str]]
     needs_peers: bool = False
 
 
@@ -47,15 +48,15 @@ def applying(view: View) -> tuple[Control, ...]:
     return tuple(control for control in CONTROLS if len(view.roles) > 1 or not control.needs_peers)
 
 
-def _everyone(label: Label) -> Callable[[tuple[str, ...]], Mapping[str, str]]:
-    return lambda roles: dict.fromkeys(roles, label)
+def _everyone(label: Label) -> Callable[[Plan], Mapping[str, str]]:
+    return lambda plan: {role.name: label for role in plan.roles}
 
 
-def _mismatched_pair(roles: tuple[str, ...]) -> Mapping[str, str]:
-    """Root and the alien say what is wrong; the others only see the root go."""
-    return {
-        role: Label.FRAME_IDENTITY if role in (roles[0], roles[-1]) else Label.PEER_LOST for role in roles
-    }
+def _mismatched_edge(plan: Plan) -> Mapping[str, str]:
+    """The alien and its parent say what is wrong; the others only see a peer go."""
+    last = len(plan.roles) - 1
+    ends = (last, plan.topology.parent(last))
+    return {role.name: Label.FRAME_IDENTITY if role.index in ends else Label.PEER_LOST for role in plan.roles}
 
 
 def _another_plan(view: View, _base: Checkpoint, folder: str) -> Wanted:
@@ -91,9 +92,11 @@ def _name(folder: str) -> str:
     return folder.rpartition("/")[2]
 
 
-PORT = Control("port-in-use", _held_port, lambda roles: {roles[0]: Label.PORT_IN_USE}, needs_peers=True)
+PORT = Control(
+    "port-in-use", _held_port, lambda plan: {plan.roles[0].name: Label.PORT_IN_USE}, needs_peers=True
+)
 CONTROLS = (
-    Control("frame-identity", _another_plan, _mismatched_pair, needs_peers=True),
+    Control("frame-identity", _another_plan, _mismatched_edge, needs_peers=True),
     Control("checkpoint-chunk", _changed_shard, _everyone(Label.CHECKPOINT_CHUNK)),
     Control("checkpoint-coverage", _missing_shard, _everyone(Label.CHECKPOINT_COVERAGE)),
     Control("checkpoint-system", _another_system, _everyone(Label.CHECKPOINT_SYSTEM)),

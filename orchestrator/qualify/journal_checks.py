@@ -149,8 +149,8 @@ def _times(launched: Launched, begin: float, end: float) -> Iterator[str]:
         clock = nodes[launched.view.wiring.placement[role]]
         error = clock["clock_error_ns"] / 1e9
         for name in record.checkpoint:
-            if not name.endswith(".manifest.json"):
-                continue
+            if not name.removesuffix(".manifest.json").isdecimal():
+                continue  # a part bears no time
             manifest = launched.view.json(launched.file(role, f"checkpoint/{name}"))
             captured = manifest["capture"]["time_ms"] / 1000 - clock["clock_offset_ns"] / 1e9
             if not begin - error <= captured <= end + error:

@@ -6,20 +6,19 @@ Every function is pure: a launch's files in, checks out.
 from __future__ import annotations
 
 import hashlib
-from array import array
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
 from evidence.canonical import CanonicalError, dumps, loads
 from orchestrator.build.bind import bind
-from orchestrator.oracle.checkpoint import CheckpointError, manifest_name
-from orchestrator.oracle.reference import Version, bits, from_bits
-from orchestrator.plan.model import System
+from orchestrator.oracle.reference import Version, bits, from_bits, held_words, state_digest
+from orchestrator.oracle.shards import shard_name
 from orchestrator.qualify.checks import Check, Verdict, equal, number
 from orchestrator.qualify.compose import Wanted, compose
 from orchestrator.qualify.endpoints import Ports, Way
 from orchestrator.qualify.launched import Launched
+from orchestrator.qualify.publication_checks import holds_its_own, published, publishes
 from orchestrator.qualify.view import View
 
 FIRST_SIGNAL_EXIT = 128
@@ -117,7 +116,7 @@ def trained(launched: Launched, wanted: Wanted, *, first: int) -> tuple[Check, .
     """
     versions = tuple(version for version in (wanted.publish_at, wanted.target) if version)
     ended = ended_well(launched)
-    left = left_only(launched, versions, updates=wanted.target - first + 1)
+    left = left_only(launched, wanted, versions, updates=wanted.target - first + 1)
     checks = (as_asked(launched, wanted), executables(launched), ended, left)
     if not ended.verdict is left.verdict is Verdict.PASS:
         # what a run that was cut short computed would take as long to recompute, and decide nothing
@@ -132,17 +131,20 @@ def trained(launched: Launched, wanted: Wanted, *, first: int) -> tuple[Check, .
     )
 
 
-def left_only(launched: Launched, versions: tuple[int, ...], *, updates: int) -> Check:
-    """Every role left exactly its own shards, the root the manifests, and one line for every update."""
-    view, problems = launched.view, []
-    for role in view.planned.plan.roles:
+def left_only(launched: Launched, wanted: Wanted, versions: tuple[int, ...], *, updates: int) -> Check:
+    """Every role left exactly what it publishes, of exactly its words, and one line for every update."""
+    plan, problems = launched.view.planned.plan, []
+    for role in plan.roles:
         record = launched.roles[role.name]
-        plan = view.planned.plan
-        owns = any(plan.published(field, role).count for field in plan.system.state_fields)
-        expected = [f"{version}.{role.name}.safetensors" for version in versions if owns]
-        expected += [manifest_name(version) for version in versions if role.index == 0]
+        expected = [name for version in versions for name in publishes(plan, role, version)]
         if sorted(expected) != list(record.checkpoint):
             problems.append(f"{role.name} left {', '.join(record.checkpoint) or 'no checkpoint'}")
+        problems += [
+            f"{shard_name(version, role.name)} holds other words than {role.name}'s"
+            for version in versions
+            if shard_name(version, role.name) in record.checkpoint
+            and not holds_its_own(launched, wanted, role, version)
+        ]
         if len(record.progress) != updates or not record.is_progress_whole:
             problems.append(f"{role.name} left {len(record.progress)} lines of progress")
     fine = (
@@ -165,21 +167,23 @@ def ended_well(launched: Launched) -> Check:
 
 def said(launched: Launched, wanted: Wanted, version: Version, results: Mapping[str, float]) -> Check:
     """Every role said exactly the reference's line on standard output, byte for byte."""
-    problems = []
-    for role in launched.view.planned.plan.roles:
+    problems, plan = [], launched.view.planned.plan
+    for role in plan.roles:
+        held = held_words(plan, role, version.words)
         line = {
             "epoch": wanted.epoch,
+            "held": len(held),
             "mode": wanted.mode,
             "results": {key: bits(value) for key, value in results.items()},
             "role": role.name,
             "samples": role.samples,
-            "state": version.state,
+            "state": state_digest(held),
             "version": version.number,
         }
         stdout = launched.roles[role.name].stdout
         if stdout != dumps(line) + b"\n":
             problems += [f"{role.name}: {each}" for each in _line_differences(stdout, line)]
-    fine = f"version {version.number} with state {version.state[:16]} from every role"
+    fine = f"version {version.number} with what it holds of state {version.state[:16]} from every role"
     return equal(f"{launched.launch.name}-said", launched.files("stdout"), fine, _all_or(problems, fine))
 
 
@@ -202,22 +206,21 @@ def _label(stderr: bytes) -> str:
 
 def trajectory(launched: Launched, first: int, last: int) -> Check:
     """Every role's progress is the reference's, line by line; that there is one for every update is known."""
-    view, name = launched.view, launched.launch.name
+    view, name = launched.view, f"{launched.launch.name}-trajectory"
     fine = f"the reference's states and losses at updates {first} to {last}, from every role"
     for index in range(last - first + 1):
-        reference = view.line(first + index)
-        for role, record in launched.roles.items():
-            inputs = (launched.file(role, "progress"),)
-            line = record.progress[index]
+        for place, (role, record) in enumerate(launched.roles.items()):
+            reference, line = view.line(first + index, place), record.progress[index]
             if line != reference:
+                inputs = (launched.file(role, "progress"),)
                 what = "state" if line.loss == reference.loss else "loss"
                 expected = (
                     f"update {reference.version}: state {reference.state}, loss {_loss(reference.loss)}"
                 )
                 words = f"state {line.state}, loss {_loss(line.loss)}"
                 got = f"{role}: update {line.version}: {what} differs: {words}"
-                return Check(f"{name}-trajectory", Verdict.FAIL, inputs, expected, got)
-    return Check(f"{name}-trajectory", Verdict.PASS, launched.files("progress"), fine, fine)
+                return Check(name, Verdict.FAIL, inputs, expected, got)
+    return Check(name, Verdict.PASS, launched.files("progress"), fine, fine)
 
 
 def _loss(text: str) -> str:
@@ -225,54 +228,6 @@ def _loss(text: str) -> str:
         return number(from_bits(text))
     except ValueError:
         return repr(text)
-
-
-def published(launched: Launched, version: Version, *, epoch: int) -> Check:
-    """The published set is whole, of this run, its owners and epoch, and holds the reference's words."""
-    view, name = launched.view, f"{launched.launch.name}-checkpoint-{version.number}"
-    manifest = launched.manifest(version.number)
-    fine = f"{_state(version)}, epoch {epoch}"
-    if manifest is None:
-        return Check(
-            name,
-            Verdict.FAIL,
-            launched.files("progress"),
-            fine,
-            f"version {version.number} was not published",
-        )
-    inputs = (manifest, *launched.shards(version.number))
-    try:
-        found = launched.checkpoint(version.number)
-    except CheckpointError as error:
-        return Check(name, Verdict.FAIL, inputs, fine, str(error))
-    capture = (found.version, found.epoch, found.owners, found.plan, found.run)
-    wanted = (version.number, epoch, view.roles, view.planned.plan.digest, view.run_id.replace("-", ""))
-    if capture != wanted:
-        return Check(name, Verdict.FAIL, inputs, str(wanted), str(capture))
-    difference = first_difference(view.planned.plan.system, version.words, found.words)
-    if difference:
-        at, expected, got = difference
-        return Check(
-            name, Verdict.FAIL, inputs, f"{at} = {expected} at update {version.number}", f"{at} = {got}"
-        )
-    return Check(name, Verdict.PASS, inputs, fine, fine)
-
-
-def _state(version: Version) -> str:
-    return f"state {version.state} at update {version.number}"
-
-
-def first_difference(
-    system: System, expected: array[float], got: array[float]
-) -> tuple[str, str, str] | None:
-    """The first word whose bits differ: its name, what was expected, what is there; None if none differs."""
-    if expected.tobytes() == got.tobytes():  # most often; in one look
-        return None
-    names = (f"{field.name}[{index}]" for field in system.state_fields for index in range(field.size))
-    for name, left, right in zip(names, expected, got, strict=True):
-        if bits(left) != bits(right):
-            return name, number(left), number(right)
-    return None
 
 
 def refused(launched: Launched, labels: Mapping[str, str]) -> Check:

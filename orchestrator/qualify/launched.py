@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from orchestrator.oracle.checkpoint import Checkpoint, manifest_name, read_set, shard_names
+from orchestrator.oracle.checkpoint import MANIFEST, Checkpoint, manifest_name, read_set
 from orchestrator.qualify.launch import Launch, RoleRecord, read_role
 
 if TYPE_CHECKING:
@@ -42,14 +42,27 @@ class Launched:
                 return name
         return None
 
-    def shards(self, version: int) -> tuple[str, ...]:
-        """Names in the bundle of the shard files of a version, whichever role wrote them."""
+    def pieces(self, version: int) -> tuple[str, ...]:
+        """Names in the bundle of all files of a version but its manifest, whichever role wrote them."""
         return tuple(
             self.file(role, f"checkpoint/{name}")
             for role, record in self.roles.items()
             for name in record.checkpoint
-            if name.startswith(f"{version}.") and name.endswith(".safetensors")
+            if name.startswith(f"{version}.") and name != manifest_name(version)
         )
+
+    def published(self, version: int) -> dict[str, bytes]:
+        """The files of a published version, under the names that they have in a set.
+
+        Raises:
+            FileNotFoundError: it was not published.
+        """
+        manifest = self.manifest(version)
+        if manifest is None:
+            raise FileNotFoundError(f"version {version} was not published")
+        files = {name.rpartition("/")[2]: self.view.bytes(name) for name in self.pieces(version)}
+        found = {MANIFEST: self.view.bytes(manifest), **files}
+        return {name: data for name, data in found.items() if data is not None}
 
     def checkpoint(self, version: int) -> Checkpoint:
         """A published state, read whole and checked against its digests.
@@ -58,14 +71,4 @@ class Launched:
             CheckpointError: it is not whole.
             FileNotFoundError: it was not published.
         """
-        name = self.manifest(version)
-        if name is None:
-            raise FileNotFoundError(f"version {version} was not published")
-        manifest = (self.view.bundle / name).read_bytes()
-        shards = {}
-        for shard in shard_names(manifest):
-            for role in self.roles:
-                data = self.view.bytes(self.file(role, f"checkpoint/{shard}"))
-                if data is not None:
-                    shards[shard] = data
-        return read_set(self.view.planned.plan.system, manifest, shards)
+        return read_set(self.view.planned.plan.system, self.published(version))

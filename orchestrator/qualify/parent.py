@@ -18,7 +18,6 @@ FOLDER = "parent"
 FILE = "parent.json"
 SET = "checkpoint"
 SCHEMA = "orch-parent/v1"
-MANIFEST = "manifest.json"
 LINEAGE = ("uninterrupted", "split")
 """Steps whose checkpoints other runs may go on from."""
 

@@ -14,6 +14,7 @@ from evidence.files import open_regular
 from evidence.names import fault
 from evidence.stream import StreamError
 from orchestrator.errors import Label, OrchError, Refusal, RefusedError, Where
+from orchestrator.oracle.checkpoint import MANIFEST
 from orchestrator.plan.model import System
 from orchestrator.qualify import parent as parents
 from orchestrator.qualify.command import adopt as command
@@ -178,7 +179,7 @@ def _in_folder(folder: Path, name: str) -> Iterable[Set]:
             published = _PUBLISHED.fullmatch(manifest.name)
             if published:
                 yield Set(name, int(published[1]), manifest, (each, *folders))
-            elif manifest.name == parents.MANIFEST:
+            elif manifest.name == MANIFEST:
                 yield Set(name, None, manifest, (each,))
 
 

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from orchestrator.oracle.checkpoint import write_set
+from orchestrator.oracle.checkpoint import MANIFEST, manifest_name
 from orchestrator.oracle.kinds import reference_of
+from orchestrator.oracle.manifest import Capture
+from orchestrator.oracle.publication import write_set
 from orchestrator.plan.derive import other_plan
 from orchestrator.qualify.view import View
 
 Placed = dict[str, bytes]
-MANIFEST = "manifest.json"
 
 
 def flip(data: bytes) -> bytes:
@@ -34,21 +35,16 @@ def drop_shard(restore: Mapping[str, str]) -> dict[str, str]:
 
 
 def _first_shard(restore: Mapping[str, str]) -> str:
-    return min(name for name in restore if name != MANIFEST)
+    return min(name for name in restore if name.endswith(".safetensors"))
 
 
 def other_system(view: View, launch: str) -> tuple[dict[str, str], Placed]:
     """A sound checkpoint of another system, as the reference yields it after one update."""
     planned = other_plan(view.planned)
     plan = planned.plan
-    capture = {
-        "epoch": 1,
-        "owners": [role.name for role in plan.roles],
-        "plan": plan.digest,
-        "run": view.run_id.replace("-", ""),
-        "time_ms": 0,
-    }
-    files = write_set(plan.system, 1, reference_of(plan, planned.words).at(1).words, capture)
+    capture = Capture(epoch=1, plan=plan.digest, run=view.run_id.replace("-", ""))
+    written = write_set(plan.system, 1, reference_of(plan, planned.words).at(1).words, capture)
+    files = {MANIFEST if name == manifest_name(1) else name: data for name, data in written.items()}
     places = {name: f"{launch}/placed/{name}" for name in files}
     return places, {places[name]: data for name, data in files.items()}
 

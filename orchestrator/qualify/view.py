@@ -13,7 +13,14 @@ from pathlib import Path
 
 from evidence.canonical import loads
 from orchestrator.build.compile import Program
-from orchestrator.oracle.checkpoint import Checkpoint, CheckpointError, manifest_name, read_set, shard_names
+from orchestrator.oracle.checkpoint import (
+    MANIFEST,
+    Checkpoint,
+    CheckpointError,
+    manifest_name,
+    read_set,
+    set_names,
+)
 from orchestrator.oracle.kinds import reference_of
 from orchestrator.oracle.reference import Reference, Version
 from orchestrator.plan.command import CommandPlan, command_plan
@@ -170,8 +177,7 @@ class View(BundleFiles):
         if self.parent is None:
             return None
         held = {name: self.bytes(file) or b"" for name, file in self.parent.restore.items()}
-        manifest = held.pop(parents.MANIFEST, b"")
-        return read_set(self.planned.plan.system, manifest, held)
+        return read_set(self.planned.plan.system, held)
 
     @property
     def beginning(self) -> Version | None:
@@ -187,13 +193,13 @@ class View(BundleFiles):
         """The parent's own specs, and what it began from, as far as they are needed to run it again."""
         return View(self.bundle / parents.FOLDER) if self.parent else None
 
-    def line(self, number: int) -> ProgressLine:
-        """The line of `progress` that the reference yields for an update; computed once.
+    def line(self, number: int, role: int) -> ProgressLine:
+        """The line of `progress` that the reference yields for an update and a role; computed once.
 
         Raises:
             NonFiniteError: the declared arithmetic leaves the finite numbers before that.
         """
-        return self._lineage(number).line(number)
+        return self._lineage(number).line(number, role)
 
     def version(self, number: int) -> Version:
         """What the reference yields after 1, `split` or `updates` updates; the others' words are not kept.
@@ -220,11 +226,11 @@ class View(BundleFiles):
     @cached_property
     def _onwards(self) -> Lineage:
         kept = (1, self.split, self.lane.updates)
-        return Lineage(self._reference, self.beginning, kept)
+        return Lineage(self.planned.plan, self._reference, self.beginning, kept)
 
     @cached_property
     def _anew(self) -> Lineage:
-        return Lineage(self._reference, None, (1,))
+        return Lineage(self.planned.plan, self._reference, None, (1,))
 
     @cached_property
     def _reference(self) -> Reference:
@@ -283,7 +289,8 @@ class View(BundleFiles):
             folder = "steps/{step}/{attempt}/{launch}".format_map(event.data)
             for path in sorted((self.bundle / folder).glob("*/checkpoint/*.manifest.json")):
                 number = path.name.partition(".")[0]
-                if number.isdecimal() and self.checkpoint_files(folder, int(number)):
+                is_root = number.isdecimal() and path.name == manifest_name(int(number))
+                if is_root and self.checkpoint_files(folder, int(number)):
                     found[int(number)] = folder
         return dict(sorted(found.items()))
 
@@ -295,21 +302,19 @@ class View(BundleFiles):
             version: of the checkpoint.
         """
         places = [f"{launch}/{role}/checkpoint" for role in self.roles]
-        held = {place: set(self._files(place)) for place in places}
-        manifest = next((place for place in places if manifest_name(version) in held[place]), None)
+        at = {name: f"{place}/{name}" for place in reversed(places) for name in self._files(place)}
+        manifest = at.get(manifest_name(version))
         if manifest is None:
             return {}
-        found = {"manifest.json": f"{manifest}/{manifest_name(version)}"}
         try:
-            names = shard_names(self.bytes(found["manifest.json"]) or b"")
+            names = set_names(
+                self.bytes(manifest) or b"", lambda name: self.bytes(at[name]) if name in at else None
+            )
         except CheckpointError:
             return {}
-        for name in names:
-            place = next((place for place in places if name in held[place]), None)
-            if place is None:
-                return {}
-            found[name] = f"{place}/{name}"
-        return found
+        if any(name not in at for name in names):
+            return {}
+        return {MANIFEST: manifest, **{name: at[name] for name in names}}
 
     def _files(self, folder: str) -> tuple[str, ...]:
         path = self.bundle / folder

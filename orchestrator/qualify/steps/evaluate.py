@@ -64,7 +64,7 @@ def judge(view: View) -> tuple[Check, ...]:
             checks.append(refused(launched, dict.fromkeys(view.roles, Label.CHECKPOINT_CHUNK)))
             continue
         ended = ended_well(launched)
-        checks += (ended, left_only(launched, (), updates=0))
+        checks += (ended, left_only(launched, wanted, (), updates=0))
         if ended.verdict is Verdict.PASS:
             results = view.evaluation(wanted.target)
             checks.append(said(launched, wanted, view.version(wanted.target), results))

@@ -72,7 +72,7 @@ def judge(view: View) -> tuple[Check, ...]:
         if launched is not None:
             wanted = control.asked(view, checkpoint, f"{folder}/{control.name}")
             checks += (as_asked(launched, wanted), executables(launched))
-            checks.append(refused(launched, control.labels(view.roles)))
+            checks.append(refused(launched, control.labels(view.planned.plan)))
     return tuple(checks)
 
 

@@ -12,9 +12,10 @@ from orchestrator.oracle.checkpoint import CheckpointError
 from orchestrator.qualify.checks import Check, Verdict
 from orchestrator.qualify.command import series
 from orchestrator.qualify.compose import Wanted
-from orchestrator.qualify.launch_checks import began, first_difference, trained
+from orchestrator.qualify.launch_checks import began, trained
 from orchestrator.qualify.launched import Launched
 from orchestrator.qualify.launcher import Launcher
+from orchestrator.qualify.publication_checks import first_difference
 from orchestrator.qualify.view import View
 
 NAME = "uninterrupted"

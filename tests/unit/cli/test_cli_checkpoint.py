@@ -7,6 +7,7 @@ import struct
 import zipfile
 from array import array
 from collections.abc import Sequence
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -19,16 +20,25 @@ from declared_sets import SYSTEM, WORDS
 
 from evidence.canonical import dumps
 from orchestrator.cli.main import main
-from orchestrator.oracle.checkpoint import write_set
+from orchestrator.oracle.manifest import Capture
+from orchestrator.oracle.publication import write_set
 
-CAPTURE = {"epoch": 2, "owners": ["a", "b"], "plan": "a" * 64, "run": "b" * 32, "time_ms": 1764425119000}
+CAPTURE = Capture(epoch=2, plan="a" * 64, run="b" * 32)
+TIME_MS = 1764425119000
 
 
-def put(folder: Path, words: Sequence[float] = WORDS, version: int = 7, **capture: Any) -> Path:
+def put(
+    folder: Path, words: Sequence[float] = WORDS, version: int = 7, owners: int = 2, **capture: Any
+) -> Path:
     """A set in a folder, as its publication leaves it there."""
     folder.mkdir(parents=True, exist_ok=True)
-    for name, data in write_set(SYSTEM, version, array("d", words), {**CAPTURE, **capture}).items():
-        (folder / (f"{version}.{name}" if name == "manifest.json" else name)).write_bytes(data)
+    own = replace(CAPTURE, **capture)
+    for name, data in write_set(SYSTEM, version, array("d", words), own).items():
+        (folder / name).write_bytes(data)
+    manifest = folder / f"{version}.manifest.json"
+    content = json.loads(manifest.read_bytes())
+    content["capture"].update(owners={"count": owners}, time_ms=TIME_MS)
+    manifest.write_bytes(dumps(content))
     return folder
 
 
@@ -109,7 +119,7 @@ def test_a_shard_that_is_no_plain_file_is_missing(tmp_path, capsys):
 
 def test_equal_words_are_equal_whoever_captured_them(tmp_path, capsys):
     put(tmp_path / "one")
-    put(tmp_path / "other", epoch=5, owners=["alone"], run="c" * 32)
+    put(tmp_path / "other", epoch=5, owners=1, run="c" * 32)
     code, found = said(capsys, "diff", tmp_path / "one", tmp_path / "other")
     assert (code, found["equal"], found["fields"]) == (0, True, [])
     assert found["apart"] == {"epoch": [2, 5], "owners": [2, 1], "run": ["b" * 32, "c" * 32]}

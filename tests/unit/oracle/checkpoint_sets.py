@@ -33,8 +33,10 @@ SYSTEM = System(
 WORDS = (1.0, -2.5, 3e-310, 0.1, -0.0, 4.0, 1e300, -7.0, 0.3)
 FIRST = {"w": 0, "B": 3, "v": 5}
 VERSION = 7
-Region = tuple[str, int, int]  # field, first, count
-HALVES = (
+Region = tuple[str, int, int] | tuple[str, int, int, int]  # field, first, count, stride
+CAPTURE = {"epoch": 2, "plan": "a" * 64, "run": "0189" * 8}
+Parts = Sequence[tuple[str, list[Region]]]
+HALVES: Parts = (
     ("7.root.safetensors", [("w", 0, 2), ("B", 0, 1), ("v", 0, 2)]),
     ("7.other.safetensors", [("w", 2, 1), ("B", 1, 1), ("v", 2, 2)]),
 )
@@ -46,10 +48,28 @@ class Set:
 
     manifest: dict[str, Any]
     shards: dict[str, bytes] = field(default_factory=dict)
+    parts: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     @property
     def bytes(self) -> bytes:
         return canonical(self.manifest)
+
+    @property
+    def files(self) -> dict[str, bytes]:
+        """As a role finds them."""
+        return {**self.shards, **self.part_bytes, "manifest.json": self.bytes}
+
+    @property
+    def part_bytes(self) -> dict[str, bytes]:
+        return {name: canonical(content) for name, content in self.parts.items()}
+
+    def seal_parts(self) -> None:
+        """Makes every manifest agree with the parts that it names, the deepest first."""
+        for content in (*reversed(self.parts.values()), self.manifest):
+            for named in content["manifests"]:
+                if named["file"] in self.parts:
+                    data = canonical(self.parts[named["file"]])
+                    named.update(sha256=hashlib.sha256(data).hexdigest(), size=len(data))
 
     def seal(self, name: str) -> None:
         """Makes the manifest agree with the bytes of a shard."""
@@ -64,22 +84,41 @@ def canonical(value: Any) -> bytes:
 
 
 def words_of(words: Sequence[float], region: Region) -> bytes:
-    name, first, count = region
-    at = FIRST.get(name, 0) + first
-    return struct.pack(f"<{count}d", *(*words, *[0.0] * (at + count))[at : at + count])
+    name, first, count, *more = region
+    at, stride = FIRST.get(name, 0) + first, more[0] if more else 1
+    own = (*words, *[0.0] * (at + count * stride))[at : at + count * stride : stride]
+    return struct.pack(f"<{count}d", *own)
+
+
+def tensor(region: Region) -> str:
+    name, first, count, *more = region
+    if not more or more[0] == 1:
+        return f"{name}[{first}:{first + count}]"
+    return f"{name}[{first}:{first + (count - 1) * more[0] + 1}:{more[0]}]"
+
+
+def region_json(region: Region) -> dict[str, Any]:
+    name, first, count, *more = region
+    return {"count": count, "field": name, "first": first, "stride": more[0] if more else 1}
 
 
 def shard(
     regions: Sequence[Region], words: Sequence[float] = WORDS, version: int = VERSION, **metadata: str
 ) -> bytes:
-    about = {"format": "orch-checkpoint/v1", "system": SYSTEM.digest, "version": str(version), **metadata}
+    about = {
+        "epoch": str(CAPTURE["epoch"]),
+        "format": "orch-checkpoint/v1",
+        "run": CAPTURE["run"],
+        "system": SYSTEM.digest,
+        "version": str(version),
+        **metadata,
+    }
     header: dict[str, Any] = {"__metadata__": about}
     data = b""
-    for name, first, count in regions:
-        piece = words_of(words, (name, first, count))
+    for region in regions:
+        piece = words_of(words, region)
         offsets = [len(data), len(data) + len(piece)]
-        tensor = {"data_offsets": offsets, "dtype": "F64", "shape": [count]}
-        header[f"{name}[{first}:{first + count}]"] = tensor
+        header[tensor(region)] = {"data_offsets": offsets, "dtype": "F64", "shape": [region[2]]}
         data += piece
     text = canonical(header)
     text += b" " * (-len(text) % 8)
@@ -91,20 +130,13 @@ def make(
 ) -> Set:
     made = Set(
         {
-            "capture": {
-                "epoch": 2,
-                "owners": ["root", "other"],
-                "plan": "a" * 64,
-                "run": "0189" * 8,
-                "time_ms": 1764425119000,
-            },
+            "capture": {**CAPTURE, "owners": {"count": 2}, "time_ms": 1764425119000},
+            "manifests": [],
             "schema": "orch-checkpoint/v1",
             "shards": [
                 {
                     "file": name,
-                    "regions": [
-                        {"count": count, "field": field, "first": first} for field, first, count in regions
-                    ],
+                    "regions": [region_json(region) for region in regions],
                     "sha256": "",
                     "size": 0,
                 }
@@ -119,6 +151,32 @@ def make(
         made.shards.setdefault(name, shard(regions, words, version))
         made.seal(name)
     return made
+
+
+def nested(depth: int = 2) -> Set:
+    """The halves and then some in a tree: the root's shard, and parts below parts."""
+    own = make(
+        [
+            ("7.root.safetensors", [("w", 0, 2, 2), ("B", 0, 1), ("v", 0, 2)]),
+            ("7.other.safetensors", [("w", 1, 1), ("B", 1, 1), ("v", 2, 2)]),
+        ]
+    )
+    shards = own.manifest["shards"]
+    above = own.manifest
+    for level in range(depth):
+        name = f"7.inner{level}.manifest.json"
+        own.parts[name] = {
+            "capture": dict(CAPTURE),
+            "manifests": [],
+            "schema": "orch-checkpoint-part/v1",
+            "shards": [],
+            "version": VERSION,
+        }
+        above["manifests"] = [{"file": name, "sha256": "", "size": 0}]
+        above = own.parts[name]
+    above["shards"] = [shards.pop()]
+    own.seal_parts()
+    return own
 
 
 json_values = st.recursive(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import shutil
@@ -12,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from checkpoint_sets import HALVES, SYSTEM, Region, Set, json_values, make, places
+from checkpoint_sets import HALVES, SYSTEM, Region, Set, json_values, make, nested, places, shard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -24,7 +25,7 @@ from orchestrator.plan.model import Plan, Role
 from orchestrator.plan.ownership import Ownership
 from orchestrator.plan.topology import star
 
-Reader = Callable[[bytes, dict[str, bytes]], str]
+Reader = Callable[[dict[str, bytes]], str]
 
 
 @pytest.fixture(scope="module")
@@ -56,11 +57,11 @@ def role_reads(tmp_path_factory: pytest.TempPathFactory) -> Reader:
     executable.chmod(0o700)
     (folder / "samples").write_bytes(samples)
 
-    def read(manifest: bytes, shards: dict[str, bytes]) -> str:
+    def read(files: dict[str, bytes]) -> str:
         restore = folder / "restore"
         shutil.rmtree(restore, ignore_errors=True)
         restore.mkdir()
-        for name, data in {**shards, "manifest.json": manifest}.items():
+        for name, data in files.items():
             (restore / name).write_bytes(data)
         done = subprocess.run([executable, folder], capture_output=True, check=False, timeout=60)
         if done.returncode == 0:
@@ -71,17 +72,17 @@ def role_reads(tmp_path_factory: pytest.TempPathFactory) -> Reader:
     return read
 
 
-def oracle_reads(manifest: bytes, shards: dict[str, bytes]) -> str:
+def oracle_reads(files: dict[str, bytes]) -> str:
     try:
-        return read_set(SYSTEM, manifest, shards).state
+        return read_set(SYSTEM, files).state
     except CheckpointError as error:
         return str(error.label)
 
 
 def agree(role_reads: Reader, made: Set, manifest: bytes | None = None) -> str:
-    manifest = made.bytes if manifest is None else manifest
-    ours = oracle_reads(manifest, made.shards)
-    assert ours == role_reads(manifest, made.shards), manifest
+    files = made.files if manifest is None else {**made.files, "manifest.json": manifest}
+    ours = oracle_reads(files)
+    assert ours == role_reads(files), files
     return ours
 
 
@@ -124,7 +125,9 @@ def test_a_shard_with_a_byte_changed(role_reads: Reader, data: st.DataObject) ->
 
 
 regions = st.lists(
-    st.tuples(st.sampled_from(["w", "B", "v", "u"]), st.integers(0, 3), st.integers(1, 4)),
+    st.tuples(
+        st.sampled_from(["w", "B", "v", "u"]), st.integers(0, 3), st.integers(1, 4), st.integers(1, 3)
+    ).map(lambda region: region if region[2] > 1 else (*region[:3], 1)),
     min_size=1,
     max_size=4,
 )
@@ -145,8 +148,40 @@ def test_regions_of_every_kind(role_reads: Reader, parts: list[list[Region]], in
 def test_a_region_too_many(role_reads: Reader, entry: int, at: int, field: str, first: int) -> None:
     """The shards stay as they are, and hold the whole state."""
     made = make()
-    made.manifest["shards"][entry]["regions"].insert(at, {"count": 1, "field": field, "first": first})
+    made.manifest["shards"][entry]["regions"].insert(
+        at, {"count": 1, "field": field, "first": first, "stride": 1}
+    )
     assert agree(role_reads, made) in ("checkpoint-coverage", "checkpoint-manifest")
+
+
+@settings(max_examples=200)
+@given(st.data())
+def test_a_tree_of_manifests_with_a_value_changed(role_reads: Reader, data: st.DataObject) -> None:
+    made = nested()
+    which = data.draw(st.sampled_from([made.manifest, *made.parts.values()]))
+    container, key = data.draw(st.sampled_from(list(places(which))))
+    container[key] = data.draw(
+        json_values | st.sampled_from(["w", "a" * 64, 1, 2, 3, HALVES[0][0], *made.parts])
+    )
+    if data.draw(st.booleans()) and all(isinstance(part["manifests"], list) for part in made.parts.values()):
+        with contextlib.suppress(TypeError, KeyError, AttributeError):
+            made.seal_parts()
+    agree(role_reads, made)
+
+
+@settings(max_examples=50)
+@given(st.data())
+def test_pieces_of_other_captures(role_reads: Reader, data: st.DataObject) -> None:
+    made = nested()
+    about = st.sampled_from([{}, {"epoch": "1"}, {"run": "f" * 32}, {"version": "6"}, {"system": "f" * 64}])
+    name, regions = HALVES[1]
+    made.shards[name] = shard([("w", 1, 1), *regions[1:]], **data.draw(about))
+    if data.draw(st.booleans()):
+        made.parts["7.inner1.manifest.json"]["shards"][0].update(
+            sha256=hashlib.sha256(made.shards[name]).hexdigest(), size=len(made.shards[name])
+        )
+    made.seal_parts()
+    agree(role_reads, made)
 
 
 @settings(max_examples=50)

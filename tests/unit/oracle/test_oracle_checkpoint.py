@@ -11,7 +11,19 @@ from typing import Any
 
 import pytest
 import safetensors
-from checkpoint_sets import HALVES, SYSTEM, VERSION, WORDS, Region, Set, json_values, make, places, shard
+from checkpoint_sets import (
+    HALVES,
+    SYSTEM,
+    VERSION,
+    WORDS,
+    Region,
+    Set,
+    json_values,
+    make,
+    places,
+    shard,
+    tensor,
+)
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -20,18 +32,24 @@ from orchestrator.oracle.checkpoint import (
     Checkpoint,
     CheckpointError,
     manifest_name,
+    part_name,
     read_set,
-    shard_names,
-    write_set,
+    set_names,
 )
+from orchestrator.oracle.manifest import Capture
+from orchestrator.oracle.publication import write_set
 
-CAPTURE = {"epoch": 2, "owners": ["root"], "plan": "a" * 64, "run": "b" * 32, "time_ms": 0}
+ONE = Capture(epoch=2, plan="a" * 64, run="b" * 32)
+
+
+def names(made: Set, manifest: bytes | None = None) -> tuple[str, ...]:
+    return set_names(made.bytes if manifest is None else manifest, made.part_bytes.get)
 
 
 def outcome(made: Set, manifest: bytes | None = None) -> Checkpoint | Label:
     """What is read, or the label of what is refused; any other error is the test's end."""
     try:
-        return read_set(SYSTEM, made.bytes if manifest is None else manifest, made.shards)
+        return read_set(SYSTEM, made.files if manifest is None else {**made.files, "manifest.json": manifest})
     except CheckpointError as error:
         return error.label
 
@@ -41,12 +59,13 @@ def packed(words: Sequence[float]) -> bytes:
 
 
 def test_a_set_says_its_state_and_its_capture() -> None:
-    found = read_set(SYSTEM, make().bytes, make().shards)
+    found = read_set(SYSTEM, make().files)
     assert packed(found.words) == packed(WORDS)
-    assert (found.version, found.epoch, found.owners) == (VERSION, 2, ("root", "other"))
+    assert (found.version, found.epoch, found.owners) == (VERSION, 2, 2)
     assert (found.plan, found.run, found.system) == ("a" * 64, "0189" * 8, SYSTEM.digest)
-    assert shard_names(make().bytes) == ("7.root.safetensors", "7.other.safetensors")
+    assert names(make()) == ("7.root.safetensors", "7.other.safetensors")
     assert manifest_name(7) == "7.manifest.json"
+    assert part_name(7, "inner") == "7.inner.manifest.json"
 
 
 @st.composite
@@ -69,12 +88,10 @@ def cuts(draw: st.DrawFn) -> list[tuple[str, list[Region]]]:
 @given(cuts(), st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=9, max_size=9))
 def test_any_cut_of_any_state_is_read(parts: list[tuple[str, list[Region]]], words: list[float]) -> None:
     made = make(parts, words)
-    assert packed(read_set(SYSTEM, made.bytes, made.shards).words) == packed(tuple(words))
+    assert packed(read_set(SYSTEM, made.files).words) == packed(tuple(words))
     for name, data in made.shards.items():
         tensors = {name for name, _ in safetensors.deserialize(data)}
-        assert tensors == {
-            f"{f}[{a}:{a + n}]" for part, regions in parts if part == name for f, a, n in regions
-        }
+        assert tensors == {tensor(region) for part, regions in parts if part == name for region in regions}
 
 
 @given(
@@ -82,12 +99,12 @@ def test_any_cut_of_any_state_is_read(parts: list[tuple[str, list[Region]]], wor
     st.integers(0, 2**53 - 1),
 )
 def test_what_is_written_is_read(words: list[float], version: int) -> None:
-    files = write_set(SYSTEM, version, array("d", words), CAPTURE)
-    manifest = files.pop("manifest.json")
-    found = read_set(SYSTEM, manifest, files)
+    files = write_set(SYSTEM, version, array("d", words), ONE)
+    files["manifest.json"] = files.pop(manifest_name(version))
+    found = read_set(SYSTEM, files)
     assert (packed(found.words), found.version) == (packed(tuple(words)), version)
-    assert tuple(files) == shard_names(manifest)
-    tensors = dict(safetensors.deserialize(*files.values()))
+    (name,) = set_names(files["manifest.json"], files.get)
+    tensors = dict(safetensors.deserialize(files[name]))
     assert {name: (tensor["dtype"], list(tensor["shape"])) for name, tensor in tensors.items()} == {
         f"{field.name}[0:{field.size}]": ("F64", [field.size]) for field in SYSTEM.state_fields
     }
@@ -123,7 +140,7 @@ def test_a_changed_byte_of_a_manifest_changes_no_state(data: st.DataObject) -> N
 def test_bytes_that_are_no_manifest_are_refused(data: bytes) -> None:
     assert outcome(make(), data) == Label.CHECKPOINT_MANIFEST
     with pytest.raises(CheckpointError):
-        shard_names(data)
+        set_names(data, lambda _name: None)
 
 
 @given(st.data())
@@ -149,8 +166,6 @@ def test_a_manifest_with_a_key_too_many_or_too_few_is_refused(data: st.DataObjec
         found = outcome(made)
         if in_dict:
             assert found == Label.CHECKPOINT_MANIFEST
-        elif container is made.manifest["capture"]["owners"]:
-            assert isinstance(found, Checkpoint)
         else:  # a region or a shard less, if not the last one of its list
             assert found in (Label.CHECKPOINT_MANIFEST, Label.CHECKPOINT_COVERAGE)
 
@@ -182,13 +197,16 @@ FIRST_REGION = ("shards", 0, "regions", 0)
         (("system",), None),
         (("capture",), []),
         (("capture", "run"), "b" * 31),
-        (("capture", "owners"), []),
-        (("capture", "owners"), "root"),
-        (("capture", "owners", 0), ""),
-        (("capture", "owners", 0), "a/b"),
+        (("capture", "owners"), ["root"]),
+        (("capture", "owners"), 2),
+        (("capture", "owners"), {}),
+        (("capture", "owners", "count"), 0),
+        (("capture", "owners", "count"), "2"),
+        (("manifests",), {}),
+        (("manifests",), [{"file": "a"}]),
+        (("manifests",), [{"file": "../a", "sha256": "a" * 64, "size": 1}]),
         (("capture", "epoch"), -1),
         (("capture", "time_ms"), 1e300),
-        (("shards",), []),
         (("shards",), {}),
         (("shards", 0), []),
         (("shards", 0, "regions"), []),
@@ -200,6 +218,9 @@ FIRST_REGION = ("shards", 0, "regions", 0)
         ((*FIRST_REGION, "first"), -1),
         ((*FIRST_REGION, "first"), 0.5),
         ((*FIRST_REGION, "field"), ["w"]),
+        ((*FIRST_REGION, "stride"), 0),
+        ((*FIRST_REGION, "stride"), 1.5),
+        (("shards", 0, "regions", 1, "stride"), 2),  # of a single word
         *(
             (("shards", 0, "file"), name)
             for name in ("", ".", "..", ".hidden", "../up", "a/b", "/etc/passwd")
@@ -213,7 +234,7 @@ def test_a_value_that_no_manifest_has_is_refused(path: tuple[Any, ...], value: A
     change(*path, to=value)(made)
     assert outcome(made) == Label.CHECKPOINT_MANIFEST
     with pytest.raises(CheckpointError):
-        shard_names(made.bytes)
+        names(made)
 
 
 def test_only_the_canonical_form_is_a_manifest() -> None:
@@ -271,7 +292,13 @@ def test_regions_are_the_whole_state_once(parts: list[tuple[str, list[Region]]],
 
 
 @pytest.mark.parametrize(
-    "region", [{"count": 1, "field": "u", "first": 0}, {"count": 2, "field": "v", "first": 3}]
+    "region",
+    [
+        {"count": 1, "field": "u", "first": 0, "stride": 1},
+        {"count": 2, "field": "v", "first": 3, "stride": 1},
+        {"count": 2, "field": "v", "first": 1, "stride": 3},
+        {"count": 2, "field": "v", "first": 1, "stride": 2**52},
+    ],
 )
 def test_regions_of_no_words_are_refused_though_no_file_holds_them(region: dict[str, Any]) -> None:
     """The rest is the whole state, and every file is what its other regions demand."""
@@ -302,8 +329,9 @@ def test_a_shard_that_no_entry_names_is_no_part_of_the_set() -> None:
         struct.pack("<Q", 2**63) + b"{}",
         shard(HALVES[0][1])[:-1],
         shard(HALVES[0][1]) + b"\0",
-        shard(HALVES[0][1], version=VERSION + 1),
         shard(HALVES[0][1], system="f" * 64),
+        shard(HALVES[0][1], format="orch-checkpoint/v2"),
+        shard(HALVES[0][1], epoch="02"),
         shard(HALVES[0][1], more="said"),
         shard([*HALVES[0][1], ("u", 0, 1)]),
         shard(HALVES[0][1][:-1]),
@@ -338,8 +366,8 @@ def test_the_first_broken_rule_is_said_in_a_roles_order() -> None:
 
 
 def test_another_systems_set_is_refused_though_it_is_whole() -> None:
-    files = write_set(replace(SYSTEM, rate=2.0), 1, array("d", WORDS), CAPTURE)
-    manifest = files.pop("manifest.json")
+    files = write_set(replace(SYSTEM, rate=2.0), 1, array("d", WORDS), ONE)
+    files["manifest.json"] = files.pop(manifest_name(1))
     with pytest.raises(CheckpointError) as refused:
-        read_set(SYSTEM, manifest, files)
+        read_set(SYSTEM, files)
     assert refused.value.label == Label.CHECKPOINT_SYSTEM

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from checkpoint_sets import HALVES, SYSTEM, WORDS, Set, canonical, json_values, make, places, shard
+from checkpoint_sets import HALVES, SYSTEM, WORDS, Set, canonical, json_values, make, nested, places, shard
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -20,7 +20,7 @@ ROOT = "7.manifest.json"
 
 
 def look(made: Set, system: Any = SYSTEM, manifest: bytes | None = None) -> Survey:
-    files = {ROOT: made.bytes if manifest is None else manifest, **made.shards}
+    files = {ROOT: made.bytes if manifest is None else manifest, **made.shards, **made.part_bytes}
     return survey(ROOT, files.get, system)
 
 
@@ -71,7 +71,7 @@ def _of_another(made: Set) -> None:
 
 
 def _unlike_its_regions(made: Set) -> None:
-    made.shards["7.root.safetensors"] = shard(HALVES[0][1], version=8)
+    made.shards["7.root.safetensors"] = shard([*HALVES[0][1], ("u", 0, 1)])
     made.seal("7.root.safetensors")
 
 
@@ -133,6 +133,47 @@ def test_a_claim_is_given_no_room() -> None:
     assert (Label.CHECKPOINT_COVERAGE, ROOT) in labels(made)
 
 
+def _another_capture(made: Set) -> None:
+    made.shards["7.other.safetensors"] = shard([("w", 1, 1), *HALVES[1][1][1:]], epoch="1")
+    part = made.parts["7.inner1.manifest.json"]["shards"][0]
+    part["sha256"] = hashlib.sha256(made.shards["7.other.safetensors"]).hexdigest()
+    made.seal_parts()
+
+
+def _part_of_another_capture(made: Set) -> None:
+    made.parts["7.inner1.manifest.json"]["capture"]["epoch"] = 1
+    made.seal_parts()
+
+
+def _part_gone(made: Set) -> None:
+    del made.parts["7.inner1.manifest.json"]
+
+
+def _part_changed(made: Set) -> None:
+    made.parts["7.inner1.manifest.json"]["shards"][0]["size"] += 1
+
+
+@pytest.mark.parametrize("system", [SYSTEM, None], ids=["known", "unknown"])
+@pytest.mark.parametrize(
+    ("change", "label"),
+    [
+        (_another_capture, Label.CHECKPOINT_CAPTURE),
+        (_part_of_another_capture, Label.CHECKPOINT_CAPTURE),
+        (_part_gone, Label.CHECKPOINT_COVERAGE),
+        (_part_changed, Label.CHECKPOINT_CHUNK),
+    ],
+)
+def test_a_tree_of_manifests_is_looked_through(
+    change: Callable[[Set], None], label: Label, system: Any
+) -> None:
+    made = nested()
+    found = look(made, system)
+    assert found.faults == ()
+    assert [shard.file for shard in found.outline.shards] == ["7.root.safetensors", "7.other.safetensors"]
+    change(made)
+    assert label in [said for said, _ in labels(made, system)]
+
+
 @pytest.mark.parametrize("data", [None, b"", b"{}", b"[]", canonical({"schema": "x"})])
 def test_without_a_manifest_nothing_is_said(data: bytes | None) -> None:
     with pytest.raises(CheckpointError) as caught:
@@ -147,7 +188,7 @@ def test_a_survey_finds_what_a_reader_refuses(data: st.DataObject) -> None:
         container, key = data.draw(st.sampled_from(list(places(made.manifest))))
         container[key] = data.draw(json_values)
     try:
-        read_set(SYSTEM, made.bytes, made.shards)
+        read_set(SYSTEM, made.files)
         refused = None
     except CheckpointError as error:
         refused = error.label
