@@ -1,41 +1,55 @@
 """Host memory of a role: what its program holds, line by line with the arithmetic.
 
-A native role allocates nothing after its start: every array has its size from the plan, so these lines are
-the program's own arrays (`roles/native/`), and a test compares their total with the ELF file's segments. An
-emulator's own memory is not the program's and is not counted.
+A native role's arrays have their sizes from the plan, so these lines are the program's own arrays
+(`roles/native/`), and a test compares their total with the ELF file's segments. The one thing beside them is
+the read replica of partitioned parameters, which is there within a round alone. An emulator's own memory is
+not the program's and is not counted.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import groupby
 
+from orchestrator.plan.apart import own_names
 from orchestrator.plan.model import Plan, Role, System
 from orchestrator.plan.tree import Assignment, Binary, Expression, Negate, SquareRoot
 
 WORD = 8
 # what no plan changes: code, constants, stack, SHA-256, room for strangers at the root's port
-PROGRAM_BYTES = 32 * 1024
+PROGRAM_BYTES = 64 * 1024
 # at most, for each: a socket with its hello, two frames and a digest; a name twice; a line of results
 PEER_BYTES = 1024
-FIELD_BYTES = 512
+FIELD_BYTES = 1024
 RESULT_BYTES = 1024
 OPERATION_BYTES = 64
 # the text of a manifest: room that every program has, or what the plan's own needs if that is more
 MANIFEST_BYTES = 64 * 1024
 MANIFEST_ROLE_BYTES = 512
 MANIFEST_REGION_BYTES = 256
-REGION_BYTES = 16
 RUN_BYTES = 16
+
+
+# words of one frame, and of one look at a restored field
+MOST_WINDOW_WORDS = 4096
+MOST_RESTORE_WORDS = 32 * 1024
 
 
 @dataclass(frozen=True)
 class DemandLine:
-    """One part of a role's memory. `formula` is the arithmetic as people read it; `bytes` its value."""
+    """One part of a role's memory. `formula` is the arithmetic as people read it; `bytes` its value.
+
+    Attributes:
+        is_persistent: whether it lasts from update to update: its own state, its samples.
+        is_static: whether it is an array of the program's own; else each round takes and returns it.
+    """
 
     what: str
     formula: str
     bytes: int
+    is_persistent: bool = False
+    is_static: bool = True
 
 
 @dataclass(frozen=True)
@@ -47,63 +61,91 @@ class Demand:
 
     @property
     def total(self) -> int:
-        """Bytes."""
+        """Bytes at the peak of a round."""
         return sum(line.bytes for line in self.lines)
+
+    @property
+    def persistent(self) -> int:
+        """Bytes that last from update to update."""
+        return sum(line.bytes for line in self.lines if line.is_persistent)
+
+    @property
+    def static(self) -> int:
+        """Bytes of the program's own arrays and code."""
+        return sum(line.bytes for line in self.lines if line.is_static)
+
+
+def window_words(plan: Plan) -> int:
+    """Most words of one frame: no more than are ever sent at once."""
+    sent = max(plan.system.combined_words, *(field.size for field in plan.system.state_fields))
+    return min(MOST_WINDOW_WORDS, sent)
+
+
+def restore_words(system: System) -> int:
+    """Words of a field that a restore looks at at once."""
+    return min(MOST_RESTORE_WORDS, max(field.size for field in system.state_fields))
 
 
 def demand(plan: Plan, role: Role) -> Demand:
     """What one role's program holds: never less than its file's segments, and little more."""
-    return Demand(role.name, (*_learner(plan.system, role), *_combine(plan, role), *_program(plan)))
+    return Demand(role.name, (*_learner(plan, role), *_combine(plan, role), *_program(plan, role)))
 
 
-def _learner(system: System, role: Role) -> Iterable[DemandLine]:
+def _learner(plan: Plan, role: Role) -> Iterable[DemandLine]:
     """The system's own words, and what one owner computes over its samples."""
-    yield _words(
-        "samples", f"{role.samples} rows x {system.sample_words} words", role.samples * system.sample_words
-    )
-    yield _words("parameters and state", f"{system.state_words} words", system.state_words)
-    runs = sum(len(field.initial_runs) for field in system.state_fields)
+    system = plan.system
+    count = role.samples * system.sample_words
+    yield _words("samples", f"{role.samples} rows x {system.sample_words} words", count, is_persistent=True)
+    held = tuple((field, plan.held(field, role)) for field in system.state_fields)
+    words = sum(part.count for _, part in held)
+    of = f"{words} of {system.state_words} words"
+    yield _words("parameters and state held", of, words, is_persistent=True)
+    initial = (field.initial[i].hex() for field, part in held for i in part.coordinates)
+    runs = 1 + sum(1 for _ in groupby(initial))
     yield _each("initial state", f"{runs} runs of equal words", runs, RUN_BYTES)
-    means = sum(field.size for field in system.contributions)
-    yield _words("means", f"{means} words", means)
-    updating = _temporary(system.update)
+    updating = sum(_computed(plan, role, statement) for statement in system.update if statement.local)
     yield _words("temporaries of the update", f"{updating} words", updating)
     # an owner of no samples has no program for one
     terms = system.combined_words - 1 if role.samples else 0
     yield _words("one sample's terms", f"{terms} words", terms)
-    held = {field.name for field in system.contributions}
-    sampling = _temporary(s for s in system.contribution if s.target not in held) if role.samples else 0
+    contributions = {field.name for field in system.contributions}
+    sampled = (s.size for s in system.contribution if s.local and s.target not in contributions)
+    sampling = sum(sampled) if role.samples else 0
     yield _words("temporaries of a sample", f"{sampling} words", sampling)
 
 
-def _temporary(statements: Iterable[Assignment]) -> int:
-    return sum(statement.size for statement in statements if statement.local)
+def _computed(plan: Plan, role: Role, statement: Assignment) -> int:
+    """Words of a temporary that a role computes."""
+    if not plan.ownership.is_partitioned or statement.target not in own_names(plan.system):
+        return statement.size
+    return plan.ownership.owned(statement.size, role.index, len(plan.roles)).count
 
 
 def _combine(plan: Plan, role: Role) -> Iterable[DemandLine]:
-    """What is sent and received; the root holds every other role's contribution at once."""
-    combined, roles = plan.system.combined_words, len(plan.roles)
-    yield _words("total", f"{combined} words", combined)
-    received = roles if role.index == 0 else 0
-    yield _words("contributions", f"{received} of {combined} words", received * combined)
-    yield _each("peers", f"{roles} roles", roles, PEER_BYTES)
+    """What is sent and received: own sums whole, those of the neighbours in the tree window by window."""
+    combined, neighbours = plan.system.combined_words, len(plan.topology.children(role.index)) + 1
+    yield _words("sums and totals", f"{combined} words", combined)
+    window = window_words(plan)
+    yield _words("windows", f"{neighbours} x {window} words", neighbours * window)
+    yield _each("peers", f"{neighbours} neighbours", neighbours, PEER_BYTES)
+    if plan.ownership.parameters == "partitioned":
+        words = sum(field.size for field in plan.system.parameters)
+        yield _words("read replica, in a round", f"{words} words", words, is_static=False)
 
 
-def _program(plan: Plan) -> Iterable[DemandLine]:
+def _program(plan: Plan, role: Role) -> Iterable[DemandLine]:
     """Checkpoints, tables and code."""
-    system, roles = plan.system, len(plan.roles)
+    system, named = plan.system, len(plan.topology.children(role.index)) + 1
     fields = len(system.state_fields)
-    yield _each("restore coverage", f"{system.state_words} words", system.state_words, 1)
-    own = roles * (MANIFEST_ROLE_BYTES + fields * MANIFEST_REGION_BYTES)
+    window = restore_words(system)
+    yield _each("restore window", f"{window} words", window, WORD + 1)
+    own = named * (MANIFEST_ROLE_BYTES + fields * MANIFEST_REGION_BYTES)
     manifest = max(MANIFEST_BYTES, own)
     formula = (
-        f"the greater of {MANIFEST_BYTES} and {roles} roles x"
+        f"the greater of {MANIFEST_BYTES} and {named} roles x"
         f" ({MANIFEST_ROLE_BYTES} + {fields} fields x {MANIFEST_REGION_BYTES}) bytes"
     )
     yield DemandLine("manifest", formula, manifest)
-    yield _each(
-        "regions of a publication", f"{roles + 1} x {fields} fields", (roles + 1) * fields, REGION_BYTES
-    )
     yield _each("fields and a shard's header", f"{fields} fields", fields, FIELD_BYTES)
     yield _each("results", f"{len(system.results)} results", len(system.results), RESULT_BYTES)
     operations = sum(_operations(s) for s in system.contribution + system.evaluate + system.update)
@@ -123,8 +165,10 @@ def _operations(node: Assignment | Expression) -> int:
             return 1
 
 
-def _words(what: str, formula: str, words: int) -> DemandLine:
-    return _each(what, formula, words, WORD)
+def _words(
+    what: str, formula: str, words: int, *, is_persistent: bool = False, is_static: bool = True
+) -> DemandLine:
+    return DemandLine(what, f"{formula} x {WORD} bytes", words * WORD, is_persistent, is_static)
 
 
 def _each(what: str, formula: str, count: int, size: int) -> DemandLine:

@@ -1,16 +1,20 @@
 """Assignment trees as C statements.
 
 Knows the typed tree and C's expressions; knows no plan and no file. Every operation becomes one C operation
-on doubles with explicit parentheses, constants become hexadecimal floats, and a reduction becomes a loop of
+on words with explicit parentheses, constants become hexadecimal floats, and a reduction becomes a loop of
 its own, so that the compiler (contraction off, no fast-math) has one order to keep.
+
+A program runs whole, or over a *part*: then a statement that is not every role's own runs over the part's
+coordinates alone, and `j` counts them.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
+from orchestrator.plan.ownership import Part
 from orchestrator.plan.tree import Assignment, Binary, Dot, Expression, Negate, Number, SquareRoot, Sum, Word
 
 # Locals above this many words lie in static memory: a role's stack is not sized by its plan.
@@ -19,14 +23,22 @@ STACK_WORDS = 16
 
 @dataclass(frozen=True)
 class Place:
-    """Where a name's words lie: `array[first]` and on; or one constant, if `array` is empty."""
+    """Where a name's words lie: `array[first]` and on; or one constant, if `array` is empty.
+
+    Attributes:
+        array: a C array.
+        first: where in it the name's words begin.
+        constant: the word, where there is no array.
+        is_compact: whether the array holds this role's own words alone.
+    """
 
     array: str
     first: int
     constant: float = 0.0
+    is_compact: bool = False
 
     def word(self, index: str) -> str:
-        """The C expression of one word; `index` is a decimal number or the name of a loop variable."""
+        """The C expression of one word; `index` is a decimal number or an expression of a loop variable."""
         if not self.array:
             return constant(self.constant)
         if index.isdigit():
@@ -45,45 +57,91 @@ def constant(value: float) -> str:
     return f"({value.hex()})" if math.copysign(1.0, value) < 0 else value.hex()
 
 
-def statements(program: Iterable[Assignment], places: Mapping[str, Place]) -> tuple[str, ...]:
-    """The program as C lines, in order. Targets without a place become local arrays."""
+@dataclass(frozen=True)
+class Apart:
+    """How a program is run by one of several roles.
+
+    Attributes:
+        own: names whose words belong to one role each.
+        part: of a name with so many words, the coordinates that this role computes.
+    """
+
+    own: frozenset[str]
+    part: Callable[[int], Part]
+
+
+def statements(
+    program: Iterable[Assignment], places: Mapping[str, Place], apart: Apart | None = None
+) -> tuple[str, ...]:
+    """The program as C lines, in order. Targets without a place become local arrays.
+
+    Args:
+        program: the assignments.
+        places: where the words of each name lie.
+        apart: None to compute every word.
+    """
     known = dict(places)
     lines: list[str] = []
     for number, assignment in enumerate(program):
+        coordinates = apart.part(assignment.size) if apart and assignment.target in apart.own else None
+        size = assignment.size if coordinates is None else coordinates.count
         if assignment.target not in known:
-            known[assignment.target] = Place(f"local_{assignment.target}", 0)
-            storage = "static " if assignment.size > STACK_WORDS else ""
-            # a system may compute what it then does not use
-            lines.append(
-                f"__attribute__((unused)) {storage}double local_{assignment.target}[{assignment.size}];"
+            known[assignment.target] = Place(
+                f"local_{assignment.target}", 0, is_compact=coordinates is not None
             )
-        lines.extend(_Statement(known, f"r{number}").lines(assignment))
+            storage = "static " if size > STACK_WORDS else ""
+            if size:  # a system may compute what it then does not use
+                lines.append(f"__attribute__((unused)) {storage}word local_{assignment.target}[{size}];")
+        if size:
+            lines.extend(_Statement(known, f"r{number}", coordinates).lines(assignment))
     return tuple(lines)
 
 
 class _Statement:
-    """One assignment on its way to C: collects the loops of its reductions."""
+    """One assignment on its way to C: collects the loops of its reductions.
 
-    def __init__(self, places: Mapping[str, Place], prefix: str) -> None:
+    Args:
+        places: where names lie.
+        prefix: of the variables of its reductions.
+        part: coordinates to compute; None for all.
+    """
+
+    def __init__(self, places: Mapping[str, Place], prefix: str, part: Part | None) -> None:
         self._places = places
         self._prefix = prefix
+        self._part = part
         self._reductions = 0
         self._before: list[str] = []
 
     def lines(self, assignment: Assignment) -> list[str]:
         value = self._expression(assignment.value)
-        target = self._places[assignment.target]
+        target = self._word(assignment.target, None if assignment.size > 1 else 0)
         if assignment.size == 1:
-            return ["{", *self._before, f"{target.word('0')} = {value};", "}"]
-        loop = f"for (uint32_t i = 0; i < {assignment.size}u; i++) {{"
-        return [loop, *self._before, f"{target.word('i')} = {value};", "}"]
+            return ["{", *self._before, f"{target} = {value};", "}"]
+        if self._part is None:
+            loop = f"for (uint32_t i = 0; i < {assignment.size}u; i++) {{"
+        else:
+            loop = f"for (uint32_t j = 0; j < {self._part.count}u; j++) {{"
+        return [loop, *self._before, f"{target} = {value};", "}"]
+
+    def _word(self, name: str, index: int | None) -> str:
+        """One word; of an own name, the one that the loop is at: a check has found that it reads no other."""
+        place = self._places[name]
+        if self._part is None:
+            return place.word("i" if index is None else str(index))
+        if index is not None:
+            return place.word(str(index))
+        if place.is_compact:
+            return place.word("j")
+        stride = "j" if self._part.stride == 1 else f"{self._part.stride} * j"
+        return Place(place.array, place.first + self._part.first).word(stride)
 
     def _expression(self, node: Expression) -> str:  # noqa: PLR0911 - one line per kind of node
         match node:
             case Number(value):
                 return constant(value)
             case Word(name, index):
-                return self._places[name].word("i" if index is None else str(index))
+                return self._word(name, index)
             case Negate(operand):
                 return f"(-{self._expression(operand)})"
             case SquareRoot(operand):
@@ -103,7 +161,7 @@ class _Statement:
         def term(index: str) -> str:
             return " * ".join(self._places[name].word(index) for name in names)
 
-        self._before.append(f"double {variable} = {term('0')};")
+        self._before.append(f"word {variable} = {term('0')};")
         if size > 1:
             loop = f"for (uint32_t k = 1; k < {size}u; k++)"
             self._before.append(f"{loop} {variable} = {variable} + ({term('k')});")

@@ -12,8 +12,11 @@ from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from orchestrator.build.expressions import Place, constant, statements
+from orchestrator.admit.memory import restore_words, window_words
+from orchestrator.build.expressions import Apart, Place, constant, statements
+from orchestrator.plan.apart import own_names
 from orchestrator.plan.model import Field, Plan, Role, System
+from orchestrator.plan.ownership import Part, part
 
 TEMPLATE = "plan.h.j2"
 
@@ -45,27 +48,49 @@ def render_header(plan: Plan, role: Role, native: Path) -> str:
 def _values(plan: Plan, role: Role) -> dict[str, object]:
     system = plan.system
     fields = system.state_fields
-    mean_words = sum(field.size for field in system.contributions)
+    own_means = _own_means(plan, role)
     return {
+        "word": {"c": "double", "dtype": "F64"},
         "plan_digest": _digest(plan.digest),
         "system_digest": _digest(system.digest),
         "role": role,
-        "role_names": tuple(each.name for each in plan.roles),
+        "role_count": len(plan.roles),
+        "fan_out": plan.topology.fan_out,
+        "child_names": tuple(plan.roles[child].name for child in plan.topology.children(role.index)),
+        "parameters_partitioned": int(plan.ownership.parameters == "partitioned"),
+        "gradients_partitioned": int(plan.ownership.gradients == "partitioned"),
+        "held_is_whole": int(not any(plan.is_partitioned(field) for field in fields)),
+        "update_is_whole": int(not plan.ownership.is_partitioned),
+        "by_modulo": int(not plan.ownership.ranges),
+        "ranges": _ranges(plan, role),
+        "segments": _segments(plan, role),
         "sample_words": system.sample_words,
-        "state_words": system.state_words,
-        "mean_words": mean_words,
+        "parameter_words": sum(field.size for field in system.parameters),
+        "parameter_count": len(system.parameters),
+        "held_words": sum(plan.held(field, role).count for field in fields),
+        "mean_words": sum(field.size for field in system.contributions),
+        "own_mean_words": sum(part.count for part in own_means),
+        "mean_sizes": tuple(field.size for field in system.contributions),
         "loss": system.results.index("loss"),
-        "fields": tuple({"name": f.name, "first": at, "size": f.size} for f, at in _placed(fields)),
+        "fields": _fields(plan, role),
         "header_order": _header_order(fields),
-        "own_regions": tuple(plan.published(field, role) for field in fields),
-        "region_bounds": tuple(_bounds(plan, field) for field in fields),
-        "initial": _initial(fields),
-        "results": tuple(sorted((name, mean_words + at) for at, name in enumerate(system.results))),
-        "terms": _terms(system, mean_words),
-        "update": _update(system),
-        "manifest_bytes": _manifest_bytes(plan),
-        "shard_header_bytes": 256 + sum(len(f.name) + 6 * _LONGEST_NUMBER + 64 for f in fields),
+        "initial": _initial(plan, role),
+        "results": tuple(sorted((name, at) for at, name in enumerate(system.results))),
+        "terms": _terms(system),
+        "update": _update(plan, role),
+        "window_words": window_words(plan),
+        "restore_words": restore_words(system),
+        "manifest_bytes": _manifest_bytes(plan, role),
+        "shard_header_bytes": 512 + sum(len(f.name) + 7 * _LONGEST_NUMBER + 64 for f in fields),
     }
+
+
+def _own_means(plan: Plan, role: Role) -> tuple[Part, ...]:
+    """Of each contribution field the coordinates whose totals a role receives."""
+    count = len(plan.roles)
+    if plan.ownership.gradients == "partitioned":
+        return tuple(plan.ownership.owned(f.size, role.index, count) for f in plan.system.contributions)
+    return tuple(part(0, 1, field.size) for field in plan.system.contributions)
 
 
 def _placed(fields: Iterable[Field]) -> tuple[tuple[Field, int], ...]:
@@ -77,9 +102,32 @@ def _places(array: str, fields: Iterable[Field], prefix: str = "") -> dict[str, 
     return {prefix + field.name: Place(array, first) for field, first in _placed(fields)}
 
 
-def _terms(system: System, mean_words: int) -> tuple[str, ...]:
+def _fields(plan: Plan, role: Role) -> tuple[dict[str, object], ...]:
+    fields = plan.system.state_fields
+    held = tuple(plan.held(field, role) for field in fields)
+    places = accumulate((part.count for part in held), initial=0)
+    return tuple(
+        {
+            "name": field.name,
+            "size": field.size,
+            "holding": _holding(plan, field),
+            "place": place,
+            "held": part,
+        }
+        for field, part, place in zip(fields, held, places, strict=False)
+    )
+
+
+def _holding(plan: Plan, field: Field) -> str:
+    if field.shared:
+        return "SHARED"
+    return "PARTITIONED" if plan.is_partitioned(field) else "REPLICATED"
+
+
+def _terms(system: System) -> tuple[str, ...]:
+    mean_words = sum(field.size for field in system.contributions)
     places = {
-        **_places("state", system.parameters),
+        **_places("parameters", system.parameters),
         **_places("sample", system.sample),
         **_places("terms", system.contributions),
         **{name: Place("terms", mean_words + at) for at, name in enumerate(system.results)},
@@ -87,13 +135,57 @@ def _terms(system: System, mean_words: int) -> tuple[str, ...]:
     return statements(system.contribution + system.evaluate, places)
 
 
-def _update(system: System) -> tuple[str, ...]:
-    places = {
-        **_places("state", system.state_fields),
-        **_places("mean", system.contributions, "mean_"),
+def _update_places(plan: Plan, role: Role) -> dict[str, Place]:
+    system = plan.system
+    held = tuple(plan.held(field, role).count for field in system.state_fields)
+    means = tuple(part.count for part in _own_means(plan, role))
+    partitioned = plan.ownership.gradients == "partitioned"
+    return {
+        **{
+            field.name: Place("state", first, is_compact=plan.is_partitioned(field))
+            for field, first in zip(system.state_fields, accumulate(held, initial=0), strict=False)
+        },
+        **{
+            f"mean_{field.name}": Place("mean", first, is_compact=partitioned)
+            for field, first in zip(system.contributions, accumulate(means, initial=0), strict=False)
+        },
         "rate": Place("", 0, system.rate),
     }
-    return statements(system.update, places)
+
+
+def _update(plan: Plan, role: Role) -> tuple[str, ...]:
+    def part(size: int) -> Part:
+        return plan.ownership.owned(size, role.index, len(plan.roles))
+
+    apart = Apart(own_names(plan.system), part) if plan.ownership.is_partitioned else None
+    return statements(plan.system.update, _update_places(plan, role), apart)
+
+
+def _ranges(plan: Plan, role: Role) -> tuple[tuple[int, int], ...]:
+    """Declared coordinates of the role, then of each child alone."""
+    if not plan.ownership.ranges:
+        return ()
+    own = (role.index, *plan.topology.children(role.index))
+    return tuple((plan.ownership.ranges[each].start, plan.ownership.ranges[each].stop) for each in own)
+
+
+def _segments(plan: Plan, role: Role) -> tuple[tuple[int, int], ...]:
+    """Where runs of coordinates from one slot end: 0 the role, i + 1 its child i and all below it."""
+    if not plan.ownership.ranges:
+        return ()
+    children = plan.topology.children(role.index)
+    slots = {role.index: 0}
+    for slot, child in enumerate(children, 1):
+        slots |= {below: slot for level in plan.topology.below(child) for below in level}
+    ends: list[tuple[int, int]] = []
+    ranges = enumerate(plan.ownership.ranges)
+    for index, own in sorted(ranges, key=lambda each: (each[1].start, each[1].stop)):
+        slot = slots.get(index, len(children) + 1)
+        if own and ends and ends[-1][1] == slot:
+            ends.pop()
+        if own:
+            ends.append((own.stop, slot))
+    return tuple(ends)
 
 
 def _digest(text: str) -> str:
@@ -106,19 +198,19 @@ def _header_order(fields: tuple[Field, ...]) -> tuple[int, ...]:
     return tuple(sorted(range(len(keys)), key=keys.__getitem__))
 
 
-def _bounds(plan: Plan, field: Field) -> tuple[int, ...]:
-    """Where each role's part of a field begins, and the field's end: the parts lie in role order."""
-    parts = tuple(plan.published(field, role) for role in plan.roles)
-    return (*accumulate((part.count for part in parts), initial=0),)
+def _initial(plan: Plan, role: Role) -> tuple[tuple[int, str], ...]:
+    words = (
+        constant(field.initial[i])
+        for field in plan.system.state_fields
+        for i in plan.held(field, role).coordinates
+    )
+    # a role that holds nothing has an empty run
+    return tuple((len(tuple(run)), word) for word, run in groupby(words)) or ((0, constant(0.0)),)
 
 
-def _initial(fields: tuple[Field, ...]) -> tuple[tuple[int, str], ...]:
-    words = (constant(word) for field in fields for word in field.initial)
-    return tuple((len(tuple(run)), word) for word, run in groupby(words))
-
-
-def _manifest_bytes(plan: Plan) -> int:
+def _manifest_bytes(plan: Plan, role: Role) -> int:
     fields = plan.system.state_fields
-    regions = sum(len(field.name) + 2 * _LONGEST_NUMBER + 40 for field in fields)
-    shards = sum(2 * len(role.name) + 3 * _LONGEST_NUMBER + 160 + regions for role in plan.roles)
+    regions = sum(len(field.name) + 3 * _LONGEST_NUMBER + 50 for field in fields)
+    named = (role.index, *plan.topology.children(role.index))
+    shards = sum(len(plan.roles[each].name) + 2 * _LONGEST_NUMBER + 160 + regions for each in named)
     return max(_LEAST_MANIFEST_BYTES, 512 + shards)

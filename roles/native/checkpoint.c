@@ -5,13 +5,13 @@ __attribute__((section(".orch.plan"), used, aligned(16))) const struct identity 
 
 char checkpoint_manifest[MANIFEST_BYTES + 1];
 
-static char header[SHARD_HEADER_BYTES];
+static char shard_header_text[SHARD_HEADER_BYTES];
 
-struct text checkpoint_header(const struct region regions[FIELD_COUNT], uint64_t version)
+struct text checkpoint_header(const struct region regions[FIELD_COUNT], const struct capture *capture)
 {
-    static const struct shard_form form = {FIELDS, FIELD_COUNT, HEADER_ORDER};
-    struct text text = {header, sizeof header, 0};
-    shard_header(&text, &form, regions, identity.system, version);
+    static const struct shard_form form = {FIELD_NAMES, FIELD_COUNT, HEADER_ORDER, WORD_DTYPE, sizeof(word)};
+    struct text text = {shard_header_text, sizeof shard_header_text, 0};
+    shard_header(&text, &form, regions, capture);
     return text;
 }
 

@@ -17,22 +17,27 @@ struct identity {
 
 extern const struct identity identity;
 
-/* The manifest's text, in the order that it is written and read:
- * HEAD owner,owner,... SHARDS shard,shard,... TAIL, where a shard is SHARD_HEAD region,region,... SHARD_TAIL. */
-#define MANIFEST_HEAD "{\"capture\":{\"epoch\":%u,\"owners\":["
-#define MANIFEST_OWNER "\"%n\""
-#define MANIFEST_SHARDS                                                                                        \
-    "],\"plan\":\"%h\",\"run\":\"%r\",\"time_ms\":%u},\"schema\":\"orch-checkpoint/v1\",\"shards\":["
+/* A manifest's text, in the order that it is written and read:
+ * HEAD part,part,... SHARDS shard,shard,... TAIL, where a shard is SHARD_HEAD region,region,... SHARD_TAIL.
+ * The root's names the whole set, a part one subtree of the combine tree; a part's own parts are of its children. */
+#define ROOT_HEAD                                                                                              \
+    "{\"capture\":{\"epoch\":%u,\"owners\":{\"count\":%u},\"plan\":\"%h\",\"run\":\"%r\",\"time_ms\":%u},"          \
+    "\"manifests\":["
+#define ROOT_SHARDS "],\"schema\":\"orch-checkpoint/v1\",\"shards\":["
+#define ROOT_TAIL "],\"state\":\"%h\",\"system\":\"%h\",\"version\":%u}"
+#define PART_HEAD "{\"capture\":{\"epoch\":%u,\"plan\":\"%h\",\"run\":\"%r\"},\"manifests\":["
+#define PART_SHARDS "],\"schema\":\"orch-checkpoint-part/v1\",\"shards\":["
+#define PART_TAIL "],\"version\":%u}"
+#define MANIFEST_FILE "{\"file\":\"%n\",\"sha256\":\"%h\",\"size\":%u}"
 #define MANIFEST_SHARD_HEAD "{\"file\":\"%n\",\"regions\":["
-#define MANIFEST_REGION "{\"count\":%u,\"field\":\"%n\",\"first\":%u}"
+#define MANIFEST_REGION "{\"count\":%u,\"field\":\"%n\",\"first\":%u,\"stride\":%u}"
 #define MANIFEST_SHARD_TAIL "],\"sha256\":\"%h\",\"size\":%u}"
-#define MANIFEST_TAIL "],\"state\":\"%h\",\"system\":\"%h\",\"version\":%u}"
 
 /* Read at the beginning of a run, written at its publications. */
 extern char checkpoint_manifest[MANIFEST_BYTES + 1];
 
 /* The header of the shard with these regions; valid until the next call. */
-struct text checkpoint_header(const struct region regions[FIELD_COUNT], uint64_t version);
+struct text checkpoint_header(const struct region regions[FIELD_COUNT], const struct capture *capture);
 
 /* Words that the regions hold. */
 uint64_t checkpoint_words(const struct region regions[FIELD_COUNT]);

@@ -8,28 +8,28 @@
 
 enum { SAMPLE_FILE_WORDS = ROLE_SAMPLES * SAMPLE_WORDS, SAMPLES_PER_LOOK_AT_THE_CLOCK = 256 };
 
-static double state[STATE_WORDS];
-static double samples[SAMPLE_FILE_WORDS + 1]; /* one more: an owner of no samples has an array too */
-static double terms[MASS_WORD];
-static double mean[MEAN_WORDS + 1];
+/* One word more where a role may have none: it has an array too. */
+static word state[HELD_WORDS + 1];
+static word samples[SAMPLE_FILE_WORDS + 1];
+static word terms[MASS_WORD];
 
-uint64_t learner_bits(double word)
+uint64_t learner_bits(double value)
 {
     uint64_t bits;
-    memcpy(&bits, &word, sizeof bits);
+    memcpy(&bits, &value, sizeof bits);
     return bits;
 }
 
-static void check_finite(const double *words, size_t count)
+static void check_finite(const word *words, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        if ((learner_bits(words[i]) >> 52 & 0x7ff) == 0x7ff)
+        if ((learner_bits((double)words[i]) >> 52 & 0x7ff) == 0x7ff)
             refuse("non-finite");
 }
 
 void learner_load_samples(const uint8_t digest[32])
 {
-    enum { SIZE = SAMPLE_FILE_WORDS * sizeof(double) };
+    enum { SIZE = SAMPLE_FILE_WORDS * sizeof(word) };
     uint8_t found[32];
     uint64_t size = 0;
     int file = files_open("samples", &size);
@@ -43,49 +43,68 @@ void learner_load_samples(const uint8_t digest[32])
 
 void learner_begin(void)
 {
-    double *word = state;
+    word *next = state;
     for (size_t run = 0; run < sizeof INITIAL / sizeof *INITIAL; run++)
         for (uint64_t i = 0; i < INITIAL[run].count; i++)
-            *word++ = INITIAL[run].word;
+            *next++ = INITIAL[run].value;
 }
 
-double *learner_words(uint32_t field, uint64_t first)
+word *learner_field(uint32_t field)
 {
-    return state + FIELDS[field].first + first;
+    return state + FIELDS[field].place;
+}
+
+word *learner_word(uint32_t field, uint64_t coordinate)
+{
+    const struct region *held = &FIELDS[field].held;
+    uint64_t at = coordinate - held->first;
+    if (coordinate < held->first || at % held->stride != 0 || at / held->stride >= held->count)
+        return NULL;
+    return learner_field(field) + at / held->stride;
 }
 
 void learner_check_state(void)
 {
-    check_finite(state, STATE_WORDS);
+    check_finite(state, HELD_WORDS);
 }
 
-void learner_contribute(double combined[COMBINED_WORDS])
+void learner_contribute(const word *parameters, word combined[COMBINED_WORDS])
 {
-    memset(combined, 0, COMBINED_WORDS * sizeof(double));
+    memset(combined, 0, COMBINED_WORDS * sizeof(word));
     for (size_t i = 0; i < ROLE_SAMPLES; i++) {
         if (i % SAMPLES_PER_LOOK_AT_THE_CLOCK == 0)
             clock_check_run();
-        plan_terms(state, samples + i * SAMPLE_WORDS, terms);
-        for (size_t word = 0; word < MASS_WORD; word++)
-            combined[word] += terms[word];
+        plan_terms(parameters, samples + i * SAMPLE_WORDS, terms);
+        for (size_t at = 0; at < MASS_WORD; at++)
+            combined[at] += terms[at];
     }
-    combined[MASS_WORD] = (double)ROLE_SAMPLES;
+    combined[MASS_WORD] = (word)ROLE_SAMPLES;
 }
 
-void learner_check_total(const double total[COMBINED_WORDS])
+void learner_check_total(const word total[TOTAL_WORDS])
 {
-    check_finite(total, COMBINED_WORDS);
+    check_finite(total, TOTAL_WORDS);
 }
 
-void learner_update(const double total[COMBINED_WORDS])
+void learner_update(word total[TOTAL_WORDS])
 {
-    for (size_t i = 0; i < MEAN_WORDS; i++)
-        mean[i] = total[i] / total[MASS_WORD];
-    plan_update(state, mean);
+    for (size_t i = 0; i < OWN_MEAN_WORDS; i++)
+        total[i] /= total[TOTAL_MASS];
+    plan_update(state, total);
     learner_check_state();
 }
 
 void learner_digest(uint8_t digest[32])
 {
-    sha256_of(state, sizeof state, digest);
+    sha256_of(state, HELD_WORDS * sizeof(word), digest);
+}
+
+void learner_replicated_digest(uint8_t digest[32])
+{
+    struct sha256 hash;
+    sha256_begin(&hash);
+    for (uint32_t field = 0; field < FIELD_COUNT; field++)
+        if (FIELDS[field].holding != PARTITIONED)
+            sha256_add(&hash, learner_field(field), FIELDS[field].size * sizeof(word));
+    sha256_end(&hash, digest);
 }

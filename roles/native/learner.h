@@ -1,4 +1,5 @@
-/* The system's own words: state, samples, one owner's sums. Knows no peer and no file but its samples. */
+/* The system's own words: what this role holds of the state, its samples, its sums. Knows no peer and no file but its
+ * samples. */
 #ifndef LEARNER_H
 #define LEARNER_H
 
@@ -6,8 +7,11 @@
 
 #include "plan.h"
 
-/* One owner's words on the wire: means' sums, results' sums, and how many samples they are of. */
+/* One owner's sums: the means', the results', and how many samples they are of. */
 enum { MASS_WORD = MEAN_WORDS + RESULT_WORDS, COMBINED_WORDS = MASS_WORD + 1 };
+
+/* The totals that this role receives, in the same order. */
+enum { TOTAL_MASS = OWN_MEAN_WORDS + RESULT_WORDS, TOTAL_WORDS = TOTAL_MASS + 1 };
 
 /* Reads `samples`. Refuses `data-chunk` if it is not the bound file, `non-finite` if a word is. */
 void learner_load_samples(const uint8_t digest[32]);
@@ -15,24 +19,30 @@ void learner_load_samples(const uint8_t digest[32]);
 /* The state before the first update. */
 void learner_begin(void);
 
-/* Words [first, first + count) of a field, to be written by a restore. */
-double *learner_words(uint32_t field, uint64_t first);
+/* The words that this role holds of a field, in coordinate order. */
+word *learner_field(uint32_t field);
+
+/* The place of one coordinate, or NULL if this role does not hold it. */
+word *learner_word(uint32_t field, uint64_t coordinate);
 
 /* Refuses `non-finite` if a word of the state is. */
 void learner_check_state(void);
 
-/* Sums the terms of the own samples, in their order. */
-void learner_contribute(double combined[COMBINED_WORDS]);
+/* Sums the terms of the own samples at these parameters, in sample order. */
+void learner_contribute(const word *parameters, word combined[COMBINED_WORDS]);
 
 /* Refuses `non-finite` if a word is. */
-void learner_check_total(const double total[COMBINED_WORDS]);
+void learner_check_total(const word total[TOTAL_WORDS]);
 
-/* Means of the total, then the update. Refuses `non-finite` if the new state is. */
-void learner_update(const double total[COMBINED_WORDS]);
+/* Turns the sums of the total into means, then updates what is this role's to compute. Refuses `non-finite` if the
+ * new state is. */
+void learner_update(word total[TOTAL_WORDS]);
 
+/* Of all words that this role holds, and of those that every role holds alike. */
 void learner_digest(uint8_t digest[32]);
+void learner_replicated_digest(uint8_t digest[32]);
 
-/* A word's bits. */
-uint64_t learner_bits(double word);
+/* A word's bits; a narrower one is widened first, which is exact. */
+uint64_t learner_bits(double value);
 
 #endif

@@ -16,17 +16,18 @@ enum { STDOUT = 1, SIGNAL_PIPE = 13, SIGNAL_FILE_SIZE = 25, IGNORE = 1 };
 
 enum { RESULT_LINE_BYTES = 512 + NAME_BYTES * (RESULT_WORDS + 1) };
 
-static void say_results(const struct binding *binding, uint64_t version, const double total[COMBINED_WORDS])
+static void say_results(const struct binding *binding, uint64_t version, const word total[TOTAL_WORDS])
 {
     static char line[RESULT_LINE_BYTES];
     struct text text = {line, sizeof line, 0};
     uint8_t digest[SHA256_BYTES];
     const char *between = "";
     learner_digest(digest);
-    text_put(&text, "{\"epoch\":%u,\"mode\":\"%n\",\"results\":{", binding->epoch,
+    text_put(&text, "{\"epoch\":%u,\"held\":%u,\"mode\":\"%n\",\"results\":{", binding->epoch, (uint64_t)HELD_WORDS,
              binding->mode == MODE_TRAIN ? "train" : "evaluate");
     for (uint32_t i = 0; i < RESULT_WORDS; i++) {
-        text_put(&text, "%n\"%n\":\"%b\"", between, RESULTS[i].name, learner_bits(total[RESULTS[i].place]));
+        uint64_t bits = learner_bits((double)total[OWN_MEAN_WORDS + RESULTS[i].place]);
+        text_put(&text, "%n\"%n\":\"%b\"", between, RESULTS[i].name, bits);
         between = ",";
     }
     text_put(&text, "},\"role\":\"" ROLE_NAME "\",\"samples\":%u,\"state\":\"%h\",\"version\":%u}\n",
@@ -36,7 +37,7 @@ static void say_results(const struct binding *binding, uint64_t version, const d
 
 static void play(const char *folder)
 {
-    static double total[COMBINED_WORDS];
+    static word total[COMBINED_WORDS];
     static struct binding binding;
     const long ignored[4] = {IGNORE, 0, 0, 0};
     uint64_t start = 0;

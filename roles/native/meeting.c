@@ -47,14 +47,19 @@ static bool greet(int socket, const struct hello *own)
     return net_move(socket, true, &whole, 1) == HELLO_BYTES;
 }
 
-enum { STRANGERS = 16, CALLERS = ROLE_COUNT - 1 + STRANGERS };
+enum { STRANGERS = 16, CALLERS = CHILD_COUNT + STRANGERS };
 
 static struct caller callers[CALLERS];
-static struct waiting awaited[1 + CALLERS + ROLE_COUNT];
+static struct waiting awaited[1 + CALLERS + CHILD_COUNT + 1];
+static int listener;
 
-/* What is wrong with the first caller that does not belong here; said when all have come, so that those who do
- * belong see the root go instead of dialling until their deadline. */
+/* What was wrong first; said when all have come. */
 static const char *fault;
+
+static void note(const char *found)
+{
+    fault = fault ? fault : found;
+}
 
 static void drop(struct caller *caller)
 {
@@ -78,7 +83,7 @@ static struct caller *place_for_caller(void)
 }
 
 /* One at a time: who has said a whole hello has left its place before another needs it. */
-static void accept_one(int listener)
+static void accept_one(void)
 {
     static uint32_t turn;
     int socket = net_accept(listener);
@@ -106,51 +111,63 @@ static bool recognise(struct caller *caller, int *sockets, const struct hello *o
         return false;
     }
     uint32_t sender = caller->hello.frame.sender;
-    bool is_child = sender > 0 && sender < ROLE_COUNT;
-    const char *found = hello_fault(&caller->hello, own, is_child ? sender : 1);
-    if (!found && sockets[sender - 1] >= 0)
+    uint32_t child = sender - FIRST_CHILD;
+    bool is_child = child < CHILD_COUNT;
+    const char *found = hello_fault(&caller->hello, own, is_child ? sender : FIRST_CHILD);
+    if (!found && sockets[child] >= 0)
         found = "frame-identity";
     if (found)
-        fault = fault ? fault : found;
+        note(found);
     else
-        sockets[sender - 1] = caller->socket;
+        sockets[child] = caller->socket;
     caller->socket = -1;
     return true;
 }
 
-static void wait_for_callers(int listener, const int *sockets, struct deadline deadline)
+/* The parent or a child that goes now is lost to the run; children that have not come yet are still waited for. */
+static void wait_for_callers(int *sockets, int *parent, struct deadline deadline)
 {
     size_t count = 0;
     awaited[count++] = (struct waiting){listener, WAIT_READ, 0};
     for (size_t i = 0; i < CALLERS; i++)
         awaited[count++] = (struct waiting){callers[i].socket, WAIT_READ, 0};
-    size_t first_peer = count;
-    for (size_t i = 0; i < ROLE_COUNT - 1; i++)
+    size_t first_child = count;
+    for (size_t i = 0; i < CHILD_COUNT; i++)
         awaited[count++] = (struct waiting){sockets[i], WAIT_GONE, 0};
+    awaited[count++] = (struct waiting){*parent, WAIT_GONE, 0};
     net_wait(awaited, count, deadline, INT64_MAX);
-    for (size_t i = first_peer; i < count; i++)
-        if (net_is_gone(awaited + i))
-            refuse(fault ? fault : "peer-lost");
+    for (size_t i = 0; i <= CHILD_COUNT; i++) {
+        if (!net_is_gone(awaited + first_child + i))
+            continue;
+        note("peer-lost");
+        *(i < CHILD_COUNT ? sockets + i : parent) = -1;
+    }
 }
 
-void meeting_gather(int *sockets, const struct endpoint *endpoint, const struct hello *own, struct deadline deadline)
+void meeting_listen(const struct endpoint *endpoint)
 {
-    int listener = net_listen(endpoint, CALLERS);
+    listener = net_listen(endpoint, CALLERS);
     system_close(files_create("listening"));
+}
+
+void meeting_gather(int *sockets, int parent, const struct hello *own, struct deadline deadline)
+{
     for (size_t i = 0; i < CALLERS; i++)
         callers[i].socket = -1;
-    for (size_t i = 0; i < ROLE_COUNT - 1; i++)
+    for (size_t i = 0; i < CHILD_COUNT; i++)
         sockets[i] = -1;
-    for (size_t missing = ROLE_COUNT - 1; missing > 0;) {
+    for (size_t missing = CHILD_COUNT; missing > 0;) {
         if (fault)
             deadline.label = fault;
-        wait_for_callers(listener, sockets, deadline);
-        accept_one(listener);
+        wait_for_callers(sockets, &parent, deadline);
+        accept_one();
         for (size_t i = 0; i < CALLERS; i++)
             if (callers[i].socket >= 0 && recognise(callers + i, sockets, own))
                 missing--;
     }
     check(fault);
+    if (!HAS_CHILDREN)
+        return;
     for (size_t i = 0; i < CALLERS; i++)
         if (callers[i].socket >= 0)
             drop(callers + i);
@@ -159,30 +176,30 @@ void meeting_gather(int *sockets, const struct endpoint *endpoint, const struct 
 
 enum { FIRST_PAUSE_MS = 10, LONGEST_PAUSE_MS = 100 };
 
-/* True once the root's hello is whole. A tunnel accepts before the root listens and then hangs up, and a stranger
- * may listen before the root does: they are no peer, and dialling goes on. */
-static bool is_greeted(struct caller *root, const struct hello *own, struct deadline deadline)
+/* True once the parent's hello is whole. A tunnel accepts before the parent listens and then hangs up, and a stranger
+ * may listen before the parent does: they are no peer, and dialling goes on. */
+static bool is_greeted(struct caller *parent, const struct hello *own, struct deadline deadline)
 {
-    while (!is_heard(root)) {
-        struct waiting waiting = {root->socket, WAIT_READ, 0};
+    while (!is_heard(parent)) {
+        struct waiting waiting = {parent->socket, WAIT_READ, 0};
         net_wait(&waiting, 1, deadline, INT64_MAX);
-        if (!listen_to(root))
+        if (!listen_to(parent))
             return false;
     }
-    return hello_is_of_launch(&root->hello, own);
+    return hello_is_of_launch(&parent->hello, own);
 }
 
 int meeting_join(const struct endpoint *endpoint, const struct hello *own, struct deadline deadline)
 {
     int64_t pause = FIRST_PAUSE_MS;
     for (;;) {
-        struct caller root = {.socket = net_connect(endpoint, deadline)};
-        if (root.socket >= 0 && greet(root.socket, own) && is_greeted(&root, own, deadline)) {
-            check(hello_fault(&root.hello, own, 0));
-            return root.socket;
+        struct caller parent = {.socket = net_connect(endpoint, deadline)};
+        if (parent.socket >= 0 && greet(parent.socket, own) && is_greeted(&parent, own, deadline)) {
+            note(hello_fault(&parent.hello, own, PARENT));
+            return parent.socket;
         }
-        if (root.socket >= 0)
-            system_close(root.socket);
+        if (parent.socket >= 0)
+            system_close(parent.socket);
         net_wait(NULL, 0, deadline, pause);
         pause = pause * 2 < LONGEST_PAUSE_MS ? pause * 2 : LONGEST_PAUSE_MS;
     }

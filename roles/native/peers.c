@@ -5,15 +5,17 @@
 #include "meeting.h"
 #include "net.h"
 
+enum { UP = CHILD_COUNT }; /* the parent's place, behind the children's */
+
 static struct {
-    int sockets[PEER_COUNT + 1];
+    int sockets[CHILD_COUNT + 1];
     struct frame frame;       /* what all frames of the run have in common */
     uint64_t round_ms;
     int64_t patience_from_ms; /* no wait is counted from before this */
 } peers;
 
-static struct transfer transfers[PEER_COUNT + 1];
-static struct waiting waiting[PEER_COUNT + 1];
+static struct transfer transfers[CHILD_COUNT + 1];
+static struct waiting waiting[CHILD_COUNT + 1];
 
 void peers_meet(const struct binding *binding, uint64_t start)
 {
@@ -23,37 +25,39 @@ void peers_meet(const struct binding *binding, uint64_t start)
     hello_begin(&hello, binding, start);
     frame_begin(&peers.frame, binding->plan, binding->epoch);
     peers.round_ms = binding->round_ms;
-    if (IS_ROOT) {
-        meeting_gather(peers.sockets, &binding->endpoint, &hello, deadline);
-    } else {
-        peers.sockets[0] = meeting_join(&binding->parent, &hello, deadline);
-        /* The root may wait for a later role until its own connect deadline; the first round begins after it. */
+    peers.sockets[UP] = -1;
+    if (HAS_CHILDREN)
+        meeting_listen(&binding->endpoint);
+    if (!IS_ROOT)
+        peers.sockets[UP] = meeting_join(&binding->parent, &hello, deadline);
+    meeting_gather(peers.sockets, peers.sockets[UP], &hello, deadline);
+    /* Others may wait for a later role until their own connect deadlines; the first round begins after that. Whom
+     * the root alone waits for has come. */
+    if (!IS_ROOT || FIRST_CHILD * FAN_OUT + 1 < ROLE_COUNT)
         peers.patience_from_ms = now + (int64_t)binding->connect_ms;
-    }
 }
 
-static void prepare(bool sending, uint32_t kind, uint64_t round, void *payloads, uint64_t length)
+static struct transfer *prepare(uint32_t peer, bool sending, uint32_t kind, uint64_t round, uint64_t length)
 {
-    for (uint32_t i = 0; i < PEER_COUNT; i++) {
-        struct transfer *transfer = transfers + i;
-        transfer->socket = peers.sockets[i];
-        transfer->sending = sending;
-        transfer->frame = peers.frame;
-        transfer->frame.round = round;
-        transfer->frame.sender = sending ? ROLE_INDEX : IS_ROOT ? i + 1 : 0;
-        transfer->frame.kind = kind;
-        transfer->frame.length = length;
-        transfer->payload = (uint8_t *)payloads + (sending ? 0 : i * length);
-        transfer->done = 0;
-    }
+    struct transfer *transfer = transfers + peer;
+    uint32_t role = peer == UP ? PARENT : FIRST_CHILD + peer;
+    transfer->socket = peers.sockets[peer];
+    transfer->sending = sending;
+    transfer->frame = peers.frame;
+    transfer->frame.round = round;
+    transfer->frame.sender = sending ? ROLE_INDEX : role;
+    transfer->frame.kind = kind;
+    transfer->frame.length = length;
+    transfer->done = 0;
+    return transfer;
 }
 
-static void run(void)
+static void run(uint32_t first, uint32_t count)
 {
     int64_t from = clock_monotonic_ms();
     if (from < peers.patience_from_ms)
         from = peers.patience_from_ms;
-    const struct exchange exchange = {transfers, waiting, PEER_COUNT, exchange_looks(ROLE_COUNT), NULL};
+    const struct exchange exchange = {transfers + first, waiting, count, exchange_looks(ROLE_COUNT), NULL};
     exchange_run(&exchange, clock_deadline(from, peers.round_ms, "round-deadline"));
 }
 
@@ -62,24 +66,65 @@ static void *unchanged(const void *payload)
     return (void *)(uintptr_t)payload; /* a transfer that sends only reads */
 }
 
-void peers_send(uint32_t kind, uint64_t round, const void *payload, uint64_t length)
+static void send(uint32_t peer, uint32_t kind, uint64_t round, const void *payload, uint64_t length)
 {
-    prepare(true, kind, round, unchanged(payload), length);
-    run();
+    prepare(peer, true, kind, round, length)->payload = unchanged(payload);
+    run(peer, 1);
 }
 
-void peers_receive(uint32_t kind, uint64_t round, void *payloads, uint64_t length)
+static void receive(uint32_t peer, uint32_t kind, uint64_t round, void *payload, uint64_t length)
 {
-    prepare(false, kind, round, payloads, length);
-    run();
-    peers.patience_from_ms = 0; /* a frame came: the round has begun */
+    prepare(peer, false, kind, round, length)->payload = payload;
+    run(peer, 1);
 }
 
-void peers_tell(uint32_t kind, uint64_t round, const void *payload, uint64_t length)
+void peers_send_up(uint32_t kind, uint64_t round, const void *payload, uint64_t length)
 {
-    prepare(true, kind, round, unchanged(payload), length);
-    for (uint32_t i = 0; i < PEER_COUNT; i++) {
+    send(UP, kind, round, payload, length);
+}
+
+void peers_receive_down(uint32_t kind, uint64_t round, void *payload, uint64_t length)
+{
+    receive(UP, kind, round, payload, length);
+    peers.patience_from_ms = 0; /* what comes down has been everywhere: the round has begun */
+}
+
+static void prepare_down(uint32_t kind, uint64_t round, const void *payload, uint64_t length)
+{
+    for (uint32_t child = 0; child < CHILD_COUNT; child++)
+        prepare(child, true, kind, round, length)->payload = unchanged(payload);
+}
+
+void peers_send_down(uint32_t kind, uint64_t round, const void *payload, uint64_t length)
+{
+    prepare_down(kind, round, payload, length);
+    run(0, CHILD_COUNT);
+}
+
+void peers_receive_up(uint32_t kind, uint64_t round, void *payloads, uint64_t length)
+{
+    for (uint32_t child = 0; child < CHILD_COUNT; child++)
+        prepare(child, false, kind, round, length)->payload = (uint8_t *)payloads + child * length;
+    run(0, CHILD_COUNT);
+    if (IS_ROOT)
+        peers.patience_from_ms = 0;
+}
+
+void peers_send_to(uint32_t child, uint32_t kind, uint64_t round, const void *payload, uint64_t length)
+{
+    send(child, kind, round, payload, length);
+}
+
+void peers_receive_from(uint32_t child, uint32_t kind, uint64_t round, void *payload, uint64_t length)
+{
+    receive(child, kind, round, payload, length);
+}
+
+void peers_tell_down(uint32_t kind, uint64_t round, const void *payload, uint64_t length)
+{
+    prepare_down(kind, round, payload, length);
+    for (uint32_t child = 0; child < CHILD_COUNT; child++) {
         bool lost = false;
-        (void)exchange_move(transfers + i, &lost);
+        (void)exchange_move(transfers + child, &lost);
     }
 }

@@ -1,4 +1,4 @@
-/* The other roles that this one talks to: on a star the root talks to all, every other to the root.
+/* The roles that this one talks to: its parent and its children in the combine tree.
  *
  * Knows who sends to whom; what is said, and what the words mean, is the caller's. */
 #ifndef PEERS_H
@@ -12,18 +12,29 @@
 #include "plan.h"
 
 #define IS_ROOT (ROLE_INDEX == 0u)
-#define PEER_COUNT (IS_ROOT ? ROLE_COUNT - 1u : 1u)
+#define HAS_CHILDREN (CHILD_COUNT > 0u)
 #define HAS_PEERS (ROLE_COUNT > 1u)
+#define PARENT ((ROLE_INDEX - 1u) / FAN_OUT)
+#define FIRST_CHILD (ROLE_INDEX * FAN_OUT + 1u)
 
-/* Finds every peer and crosses hellos with it. Refuses `connect-deadline`, `port-in-use`, and by frame label. */
+/* Finds parent and children and crosses hellos with them. Refuses `connect-deadline`, `port-in-use`, `peer-lost`, and
+ * by frame label. */
 void peers_meet(const struct binding *binding, uint64_t start);
 
-/* To every peer the same `length` bytes; from every peer `length` bytes, peer i's at `payloads + i * length`.
- * Refuses `peer-lost`, `round-deadline`, and by frame label. */
-void peers_send(uint32_t kind, uint64_t round, const void *payload, uint64_t length);
-void peers_receive(uint32_t kind, uint64_t round, void *payloads, uint64_t length);
+/* The calls below refuse `peer-lost`, `round-deadline`, and by frame label. */
 
-/* The same to every peer without waiting: whoever cannot take it now will not hear it. For a role that ends. */
-void peers_tell(uint32_t kind, uint64_t round, const void *payload, uint64_t length);
+void peers_send_up(uint32_t kind, uint64_t round, const void *payload, uint64_t length);
+void peers_receive_down(uint32_t kind, uint64_t round, void *payload, uint64_t length);
+
+/* To every child the same; from every child `length` bytes, child i's at `payloads + i * length`. */
+void peers_send_down(uint32_t kind, uint64_t round, const void *payload, uint64_t length);
+void peers_receive_up(uint32_t kind, uint64_t round, void *payloads, uint64_t length);
+
+/* To or from one child. */
+void peers_send_to(uint32_t child, uint32_t kind, uint64_t round, const void *payload, uint64_t length);
+void peers_receive_from(uint32_t child, uint32_t kind, uint64_t round, void *payload, uint64_t length);
+
+/* To every child without waiting: whoever cannot take it now will not hear it. For a role that ends. */
+void peers_tell_down(uint32_t kind, uint64_t round, const void *payload, uint64_t length);
 
 #endif

@@ -1,49 +1,71 @@
 #include "rounds.h"
 
 #include "clock.h"
+#include "combine.h"
 #include "files.h"
-#include "peers.h"
 #include "publish.h"
+#include "replica.h"
+#include "selection.h"
 #include "sha256.h"
+#include "streams.h"
 #include "text.h"
 
-static double contributions[PEER_COUNT + 1][COMBINED_WORDS]; /* the root's alone */
-
-/* Every word of the total is ((c0 + c1) + c2) + ..., in role order, whoever was first to send. */
-static void combine(uint64_t round, double words[COMBINED_WORDS])
+/* One round that reads the state of `version`: what comes of it is the total. */
+static void compute_total(uint64_t round, uint64_t version, word total[COMBINED_WORDS])
 {
-    enum { BYTES = COMBINED_WORDS * sizeof(double) };
-    learner_contribute(words);
+    replica_offer(version);
+    replica_materialize(version);
+    learner_contribute(replica_contribute(version), total);
     clock_check_run();
-    if (!IS_ROOT) {
-        peers_send(FRAME_CONTRIBUTION, round, words, BYTES);
-        peers_receive(FRAME_TOTAL, round, words, BYTES);
-    } else if (HAS_PEERS) {
-        peers_receive(FRAME_CONTRIBUTION, round, contributions, BYTES);
-        for (uint32_t peer = 0; peer < PEER_COUNT; peer++)
-            for (uint32_t word = 0; word < COMBINED_WORDS; word++)
-                words[word] += contributions[peer][word];
-        peers_send(FRAME_TOTAL, round, words, BYTES);
-    }
-    learner_check_total(words);
+    combine(round, total);
+    replica_release();
+    learner_check_total(total);
 }
 
-static void note_progress(int file, uint64_t version, const double total[COMBINED_WORDS])
+#if !UPDATE_IS_WHOLE
+
+static void take_updated(uint32_t field, uint64_t coordinate, word value)
+{
+    learner_field(field)[coordinate] = value;
+}
+
+/* Words that all hold and one has computed: from their owners, to everybody. */
+static void assemble(uint64_t version)
+{
+    struct selection selection = {FRAME_SELECT, version, 0, FIELD_COUNT, REPLICATED, take_updated};
+    selection_gather(&selection);
+    for (uint32_t field = 0; field < FIELD_COUNT; field++)
+        if (FIELDS[field].holding == REPLICATED)
+            streams_deliver(FRAME_SELECTED, version, learner_field(field), FIELDS[field].size);
+}
+
+#else
+
+static void assemble(uint64_t version)
+{
+    (void)version;
+}
+
+#endif
+
+static void note_progress(int file, uint64_t version, const word total[TOTAL_WORDS])
 {
     char line[20 + 1 + 64 + 1 + 16 + 2];
     struct text text = {line, sizeof line, 0};
     uint8_t digest[SHA256_BYTES];
     learner_digest(digest);
-    text_put(&text, "%u %h %b\n", version, digest, learner_bits(total[MEAN_WORDS + LOSS_RESULT]));
+    text_put(&text, "%u %h %b\n", version, digest, learner_bits((double)total[OWN_MEAN_WORDS + LOSS_RESULT]));
     files_write(file, line, text.used);
 }
 
-void rounds_train(const struct binding *binding, uint64_t start, double total[COMBINED_WORDS])
+void rounds_train(const struct binding *binding, uint64_t start, word total[COMBINED_WORDS])
 {
     int progress = -1;
     for (uint64_t version = start + 1; version <= binding->target; version++) {
-        combine(version, total);
+        compute_total(version, version - 1, total);
+        replica_check_released();
         learner_update(total);
+        assemble(version);
         if (progress < 0)
             progress = files_append_to("progress");
         note_progress(progress, version, total);
@@ -52,7 +74,7 @@ void rounds_train(const struct binding *binding, uint64_t start, double total[CO
     }
 }
 
-void rounds_evaluate(uint64_t start, double total[COMBINED_WORDS])
+void rounds_evaluate(uint64_t start, word total[COMBINED_WORDS])
 {
-    combine(start, total);
+    compute_total(start, start, total);
 }

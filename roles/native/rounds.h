@@ -1,4 +1,4 @@
-/* The rounds of a run: contributions up, the total down, the same update everywhere. */
+/* The rounds of a run: parameters to all, contributions up, totals down, the update, and what all hold to all. */
 #ifndef ROUNDS_H
 #define ROUNDS_H
 
@@ -7,10 +7,10 @@
 #include "binding.h"
 #include "learner.h"
 
-/* Rounds start + 1 to target, with their publications; `total` is the last round's. */
-void rounds_train(const struct binding *binding, uint64_t start, double total[COMBINED_WORDS]);
+/* Rounds start + 1 to target, with their publications; the results in `total` are the last round's. */
+void rounds_train(const struct binding *binding, uint64_t start, word total[COMBINED_WORDS]);
 
 /* One round at version `start` without an update: nothing is published. */
-void rounds_evaluate(uint64_t start, double total[COMBINED_WORDS]);
+void rounds_evaluate(uint64_t start, word total[COMBINED_WORDS]);
 
 #endif

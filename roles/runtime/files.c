@@ -43,6 +43,22 @@ bool files_read(int file, void *bytes, size_t size)
     return true;
 }
 
+bool files_read_at(int file, void *bytes, size_t size, uint64_t at)
+{
+    uint8_t *into = bytes;
+    while (size > 0) {
+        long got = system_call(CALL_READ_AT, file, system_pointer(into), (long)size, (long)at, 0);
+        if (got == -ERROR_INTR)
+            continue;
+        if (got <= 0)
+            return false;
+        into += got;
+        at += (uint64_t)got;
+        size -= (size_t)got;
+    }
+    return true;
+}
+
 static long demand(long result)
 {
     if (result < 0)

@@ -11,6 +11,8 @@ int files_open(const char *name, uint64_t *size);
 
 /* Exactly `size` bytes; false at an early end or an error. */
 bool files_read(int file, void *bytes, size_t size);
+/* The same from `at` on, wherever reading has come to. */
+bool files_read_at(int file, void *bytes, size_t size, uint64_t at);
 
 /* The calls below refuse `write-failed` on any error; what is there already and no regular file is one. */
 int files_create(const char *name);

@@ -14,6 +14,11 @@ enum frame_kind {
     FRAME_TOTAL = 3,
     FRAME_PUBLISH = 4,
     FRAME_COMMITTED = 5,
+    FRAME_OFFER = 6,
+    FRAME_REPLICA = 7,
+    FRAME_SELECT = 8,
+    FRAME_SELECTED = 9,
+    FRAME_STATE = 10,
 };
 
 /* As it lies on the wire: little-endian, without gaps. */

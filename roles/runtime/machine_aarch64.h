@@ -6,17 +6,17 @@
 
 enum {
     CALL_MKDIRAT = 34, CALL_UNLINKAT = 35, CALL_RENAMEAT = 38, CALL_CHDIR = 49, CALL_OPENAT = 56,
-    CALL_CLOSE = 57, CALL_READ = 63, CALL_WRITE = 64, CALL_READV = 65, CALL_WRITEV = 66, CALL_PPOLL = 73,
-    CALL_FSTAT = 80, CALL_FSYNC = 82, CALL_YIELD = 124, CALL_EXIT = 94, CALL_CLOCK = 113, CALL_SIGACTION = 134,
+    CALL_CLOSE = 57, CALL_READ = 63, CALL_WRITE = 64, CALL_READV = 65, CALL_WRITEV = 66,
+    CALL_READ_AT = 67, CALL_PPOLL = 73, CALL_FSTAT = 80, CALL_FSYNC = 82, CALL_YIELD = 124, CALL_EXIT = 94, CALL_CLOCK = 113, CALL_SIGACTION = 134,
     CALL_SOCKET = 198, CALL_BIND = 200, CALL_LISTEN = 201, CALL_CONNECT = 203, CALL_SETSOCKOPT = 208,
-    CALL_GETSOCKOPT = 209, CALL_ACCEPT4 = 242,
+    CALL_GETSOCKOPT = 209, CALL_UNMAP = 215, CALL_MAP = 222, CALL_ACCEPT4 = 242,
 };
 
 enum { OPEN_DIRECTORY = 0x4000, OPEN_NOFOLLOW = 0x8000 };
 
 enum { STAT_BYTES = 128, STAT_MODE_AT = 16, STAT_SIZE_AT = 48 };
 
-static inline long system_call(long number, long a, long b, long c, long d, long e)
+static inline long system_call6(long number, long a, long b, long c, long d, long e, long f)
 {
     register long x8 __asm__("x8") = number;
     register long x0 __asm__("x0") = a;
@@ -24,7 +24,8 @@ static inline long system_call(long number, long a, long b, long c, long d, long
     register long x2 __asm__("x2") = c;
     register long x3 __asm__("x3") = d;
     register long x4 __asm__("x4") = e;
-    __asm__ volatile("svc #0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4) : "memory");
+    register long x5 __asm__("x5") = f;
+    __asm__ volatile("svc #0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5) : "memory");
     return x0;
 }
 

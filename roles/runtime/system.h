@@ -37,6 +37,12 @@ struct moment {
     int64_t nanoseconds;
 };
 
+/* Most calls have five arguments at most. */
+static inline long system_call(long number, long a, long b, long c, long d, long e)
+{
+    return system_call6(number, a, b, c, d, e, 0);
+}
+
 static inline long system_pointer(const void *pointer)
 {
     return (long)(uintptr_t)pointer;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import shutil
@@ -74,7 +75,12 @@ class Bench:
         self.run_id = str(uuid.UUID(int=0x0192_0000_0000_7000_8000_0000_0000_0000 + id(self)))
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
         self.setup = Setup()
-        self.port = 0
+        self.ports: dict[int, int] = {}
+
+    @property
+    def port(self) -> int:
+        """Where the root listens."""
+        return self.ports[0]
 
     def work(self, role: str) -> Path:
         return self.folder / role
@@ -82,7 +88,7 @@ class Bench:
     def place(self, setup: Setup) -> None:
         """Writes every role's work folder and executable."""
         self.setup = setup
-        self.port = free_port(setup.address)
+        self._choose_ports()
         for role in self.case.plan.roles:
             self._place(role, setup)
 
@@ -90,7 +96,7 @@ class Bench:
         """The same executables, bound to another port, where the last start left its files."""
         self.close()
         self.processes.clear()
-        self.port = free_port(self.setup.address)
+        self._choose_ports()
         for role in self.case.plan.roles:
             self._bind(role, self.setup)
 
@@ -132,18 +138,21 @@ class Bench:
         path.write_bytes(bind(program, binding))
         path.chmod(0o755)
 
+    def _choose_ports(self) -> None:
+        tree = self.case.plan.topology
+        listening = [role.index for role in self.case.plan.roles if tree.children(role.index)]
+        ports = free_ports(self.setup.address, len(listening))
+        self.ports = dict(zip(listening, ports, strict=True))
+
     def _endpoints(self, role: Role, setup: Setup) -> dict[str, Any]:
-        """The root listens, and the others dial it."""
-        if role.index == 0 and len(self.case.plan.roles) > 1:
-            return {"address": setup.address, "port": self.port}
-        if role.index == 0:
-            return {"address": NOWHERE, "port": 0}
-        return {
-            "address": NOWHERE,
-            "port": 0,
-            "parent_address": setup.address,
-            "parent_port": self.port,
-        }
+        """Who has children listens, and who has a parent dials it."""
+        parent = self.case.plan.topology.parent(role.index)
+        made: dict[str, Any] = {"address": NOWHERE, "port": 0}
+        if role.index in self.ports:
+            made |= {"address": setup.address, "port": self.ports[role.index]}
+        if parent is not None:
+            made |= {"parent_address": setup.address, "parent_port": self.ports[parent]}
+        return made
 
     def start(
         self, *names: str, popen: Callable[..., subprocess.Popen[bytes]] = subprocess.Popen, **options: object
@@ -218,9 +227,13 @@ class Bench:
                     stream.close()
 
 
-def free_port(address: str) -> int:
-    with socket.create_server((address, 0), family=family(address)) as server:
-        return server.getsockname()[1]
+def free_ports(address: str, count: int) -> list[int]:
+    with contextlib.ExitStack() as stack:
+        servers = [
+            stack.enter_context(socket.create_server((address, 0), family=family(address)))
+            for _ in range(count)
+        ]
+        return [server.getsockname()[1] for server in servers]
 
 
 def family(address: str) -> socket.AddressFamily:
@@ -235,6 +248,11 @@ def altered_content(folder: Path, file: str, before: str, after: str) -> Path:
     assert text.count(before) == 1, f"{file} holds {before!r} {text.count(before)} times"
     path.write_text(text.replace(before, after))
     return folder
+
+
+def differing(folder: Path) -> Path:
+    """A program of the same plan that computes something else."""
+    return altered_content(folder, "native/learner.c", "total[i] /= total[TOTAL_MASS]", "total[i] /= 2.0")
 
 
 def each_role(names: Sequence[str], label: str) -> dict[str, str]:

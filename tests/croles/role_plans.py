@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from orchestrator.plan import topology
 from orchestrator.plan.model import Field, Plan, Role, System
 from orchestrator.plan.ownership import Ownership
-from orchestrator.plan.tree import Assignment, Binary, Dot, Number, Word
+from orchestrator.plan.tree import Assignment, Binary, Dot, Number, SquareRoot, Word
 
 REPLICATED = Ownership("replicated", "replicated", "replicated")
 
@@ -121,6 +121,59 @@ def star() -> Case:
 
 def single() -> Case:
     return case(MOMENTUM, STAR_WORDS, roles(("alone", 5)))
+
+
+# Adam with its two powers as words of the state that every role computes for itself.
+ADAM = replace(
+    MOMENTUM,
+    name="adam",
+    state=(
+        Field("m", WIDTH, (0.0,) * WIDTH),
+        Field("p1", 1, (1.0,), shared=True),
+        Field("p2", 1, (1.0,), shared=True),
+        Field("v", WIDTH, (0.0,) * WIDTH),
+    ),
+    update=(
+        _set("p1", _times(Word("p1", 0), Number(0.9))),
+        _set("p2", _times(Word("p2", 0), Number(0.999))),
+        _set("r1", Binary("/", Number(1.0), Binary("-", Number(1.0), Word("p1", 0))), local=True),
+        _set("r2", Binary("/", Number(1.0), Binary("-", Number(1.0), Word("p2", 0))), local=True),
+        _set(
+            "m",
+            Binary("+", _times(Number(0.9), Word("m", None)), _times(Number(0.1), Word("mean_g", None))),
+            size=WIDTH,
+        ),
+        _set("square", _times(Word("mean_g", None), Word("mean_g", None)), size=WIDTH, local=True),
+        _set(
+            "v",
+            Binary("+", _times(Number(0.999), Word("v", None)), _times(Number(0.001), Word("square", None))),
+            size=WIDTH,
+        ),
+        _set(
+            "W",
+            Binary(
+                "-",
+                Word("W", None),
+                Binary(
+                    "/",
+                    _times(Word("rate", 0), _times(Word("m", None), Word("r1", 0))),
+                    Binary("+", SquareRoot(_times(Word("v", None), Word("r2", 0))), Number(1e-8)),
+                ),
+            ),
+            size=WIDTH,
+        ),
+    ),
+)
+
+
+def among(
+    system: System, counts: tuple[int, ...], fan_out: int = 0, ownership: Ownership = REPLICATED
+) -> Case:
+    """As many roles as counts, each with so many of the five samples; a tree if it has a fan-out."""
+    who = roles(*((f"role{at}", count) for at, count in enumerate(counts)))
+    made = case(system, STAR_WORDS, who)
+    shape = topology.Topology("hierarchy", len(who), fan_out) if fan_out else made.plan.topology
+    return replace(made, plan=replace(made.plan, topology=shape, ownership=ownership))
 
 
 def momentum_trajectory(who: tuple[Role, ...], updates: int) -> list[tuple[tuple[float, ...], float]]:

@@ -91,12 +91,14 @@ def more_region(place, **region):
 
 def more_shard(manifest):
     """Words beyond the end of W, in a shard of their own."""
-    manifest["shards"].append(manifest["shards"][1] | {"regions": [{"count": 1, "field": "W", "first": 3}]})
+    manifest["shards"].append(
+        manifest["shards"][1] | {"regions": [{"count": 1, "field": "W", "first": 3, "stride": 1}]}
+    )
 
 
 def of_another_system(manifest):
     manifest["system"] = "ab" * 32
-    manifest["shards"][1]["regions"].append({"count": 1, "field": "z", "first": 0})
+    manifest["shards"][1]["regions"].append({"count": 1, "field": "z", "first": 0, "stride": 1})
 
 
 def without_fields(manifest):
@@ -116,7 +118,7 @@ BROKEN = {
     "spaced": ("checkpoint-manifest", text('":', '" :')),
     "without-fields": ("checkpoint-manifest", value(without_fields)),
     "other-schema": ("checkpoint-manifest", text("checkpoint/v1", "checkpoint/v2")),
-    "no-shards": ("checkpoint-manifest", value(lambda manifest: manifest.update(shards=[]))),
+    "no-shards": ("checkpoint-coverage", value(lambda manifest: manifest.update(shards=[]))),
     "no-regions": ("checkpoint-manifest", value(lambda manifest: manifest["shards"][0].update(regions=[]))),
     "negative": ("checkpoint-manifest", region(0, 0, first=-1)),
     "fraction": ("checkpoint-manifest", region(0, 0, count=1.5)),
@@ -139,11 +141,11 @@ BROKEN = {
     "beyond": ("checkpoint-coverage", region(1, 0, first=3)),
     "far-beyond": ("checkpoint-coverage", region(1, 0, first=2**53 - 1)),
     "beyond-too": ("checkpoint-coverage", value(more_shard)),
-    "beyond-and-within": ("checkpoint-manifest", more_region(0, count=1, field="W", first=3)),
+    "beyond-and-within": ("checkpoint-manifest", more_region(0, count=1, field="W", first=3, stride=1)),
     "unknown-field": ("checkpoint-coverage", region(2, 1, field="z")),
-    "unknown-field-first": ("checkpoint-coverage", more_region(0, count=1, field="z", first=0)),
-    "unknown-field-between": ("checkpoint-coverage", more_region(1, count=1, field="z", first=0)),
-    "unknown-field-last": ("checkpoint-coverage", more_region(2, count=1, field="z", first=0)),
+    "unknown-field-first": ("checkpoint-coverage", more_region(0, count=1, field="z", first=0, stride=1)),
+    "unknown-field-between": ("checkpoint-coverage", more_region(1, count=1, field="z", first=0, stride=1)),
+    "unknown-field-last": ("checkpoint-coverage", more_region(2, count=1, field="z", first=0, stride=1)),
     "unknown-field-of-another": ("checkpoint-system", value(of_another_system)),
     "shard-altered": ("checkpoint-chunk", lambda path: altered(path / SHARD)),
     "shard-torn": ("checkpoint-chunk", lambda path: truncated(path / SHARD)),
@@ -156,10 +158,19 @@ BROKEN = {
     ),
     "size-claimed": ("checkpoint-chunk", value(lambda manifest: manifest["shards"][1].update(size=1))),
     "state-claimed": ("checkpoint-chunk", value(lambda manifest: manifest.update(state="ab" * 32))),
-    "version-claimed": ("checkpoint-chunk", value(lambda manifest: manifest.update(version=1))),
+    "version-claimed": ("checkpoint-capture", value(lambda manifest: manifest.update(version=1))),
     "infinite": ("non-finite", restated(float("inf"))),
-    "same-epoch": ("checkpoint-epoch", value(lambda manifest: manifest["capture"].update(epoch=2))),
-    "later-epoch": ("checkpoint-epoch", value(lambda manifest: manifest["capture"].update(epoch=3))),
+    "shard-of-another-run": (
+        "checkpoint-capture",
+        rehashed(SHARD, lambda data: data.replace(b'"run":"01', b'"run":"02')),
+    ),
+    "shard-of-another-epoch": (
+        "checkpoint-capture",
+        rehashed(SHARD, lambda data: data.replace(b'"epoch":"1"', b'"epoch":"7"')),
+    ),
+    "epoch-claimed": ("checkpoint-capture", value(lambda manifest: manifest["capture"].update(epoch=2))),
+    "stride-zero": ("checkpoint-manifest", region(0, 0, stride=0)),
+    "stride-of-one-word": ("checkpoint-manifest", region(0, 0, stride=2)),
 }
 
 
@@ -192,6 +203,15 @@ def test_a_manifest_that_is_not_the_bound_one(bench, checkpoint):
     assert bench(role_plans.single()).run(setup)["alone"].results["version"] == 4
     rewrite(checkpoint, lambda manifest: manifest["capture"].update(time_ms=1))
     assert bench(role_plans.single()).run(setup)["alone"].label == "checkpoint-chunk"
+
+
+@pytest.mark.parametrize("epoch", [1, 2])
+def test_a_checkpoint_is_of_an_earlier_epoch(bench, tmp_path, epoch):
+    first = bench(role_plans.single())
+    first.run(Setup(target=2, epoch=2))
+    restore = first.published(2, tmp_path / "later")
+    outcomes = bench(role_plans.single()).run(Setup(target=4, epoch=epoch, restore=restore))
+    assert outcomes["alone"].label == "checkpoint-epoch"
 
 
 def test_a_checkpoint_that_is_already_at_the_target(bench, checkpoint):

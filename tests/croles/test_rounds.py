@@ -9,6 +9,7 @@ import struct
 from dataclasses import replace
 
 import pytest
+import role_bench
 import role_plans
 from role_bench import ARM, X86, Setup, altered_content, each_role
 from role_frames import (
@@ -74,7 +75,7 @@ def test_what_stands_on_the_wire(pair):
     with as_worker(pair) as peer:
         peer.sendall(frame(pair, 1, CONTRIBUTION, 1, OF_WORKER).pack())
         assert receive_frame(peer) == frame(pair, 0, TOTAL, 1, TOTAL_WORDS)
-        peer.sendall(frame(pair, 1, PUBLISH, 1, STATE + bytes(40)).pack())
+        peer.sendall(frame(pair, 1, PUBLISH, 1, STATE + bytes(48)).pack())
         assert receive_frame(peer) == frame(pair, 0, COMMITTED, 1, bytes(8))
         assert hung_up(peer)
     assert pair.end("coordinator").results["version"] == 1
@@ -85,7 +86,7 @@ def test_what_stands_on_the_wire_of_the_other_side(pair):
         assert receive_frame(peer) == frame(pair, 1, CONTRIBUTION, 1, OF_WORKER)
         peer.sendall(frame(pair, 0, TOTAL, 1, TOTAL_WORDS).pack())
         # one word is the root's to write: the worker has no shard
-        assert receive_frame(peer) == frame(pair, 1, PUBLISH, 1, STATE + bytes(40))
+        assert receive_frame(peer) == frame(pair, 1, PUBLISH, 1, STATE + bytes(48))
         peer.sendall(frame(pair, 0, COMMITTED, 1, bytes(8)).pack())
         assert hung_up(peer)
     assert pair.end("worker").results["state"] == STATE.hex()
@@ -163,7 +164,7 @@ def test_a_frame_that_does_not_come_or_not_whole(pair, what, part):
         for kind, payload in before:
             peer.sendall(frame(pair, sender, kind, 1, payload).pack())
         following = {"contribution": CONTRIBUTION, "total": TOTAL, "publish": PUBLISH, "committed": COMMITTED}
-        length = {CONTRIBUTION: 24, TOTAL: 24, PUBLISH: 72, COMMITTED: 8}[following[what]]
+        length = {CONTRIBUTION: 24, TOTAL: 24, PUBLISH: 80, COMMITTED: 8}[following[what]]
         peer.sendall(frame(pair, sender, following[what], 1, bytes(length)).pack()[:part])
         assert hung_up(peer)
     assert pair.labels() == {role: "round-deadline"}
@@ -266,15 +267,10 @@ def test_a_run_that_takes_too_long_ends_everywhere(bench, role):
     assert run.committed() == []
 
 
-def differing(folder):
-    """A program of the same plan that computes something else."""
-    return altered_content(folder, "native/learner.c", "total[i] / total[MASS_WORD]", "total[i] / 2.0")
-
-
 @pytest.mark.parametrize("odd", STAR)
 def test_replicas_that_differ(bench, tmp_path, odd):
     run = bench(role_plans.star())
-    outcomes = run.run(Setup(target=1, content={odd: differing(tmp_path / "content")}))
+    outcomes = run.run(Setup(target=1, content={odd: role_bench.differing(tmp_path / "content")}))
     assert {name: outcome.label for name, outcome in outcomes.items()} == each_role(
         STAR, "replica-divergence"
     )
@@ -286,9 +282,7 @@ def test_replicas_that_differ_after_a_good_publication(bench, tmp_path):
         tmp_path / "content",
         "native/rounds.c",
         "        learner_update(total);\n",
-        "        learner_update(total);\n"
-        "        if (version == 4)\n"
-        "            *learner_words(0, 0) += 1.0;\n",
+        "        learner_update(total);\n        if (version == 4)\n            *learner_field(0) += 1.0;\n",
     )
     run = bench(role_plans.pair())
     outcomes = run.run(Setup(target=5, publish_at=2, content={"worker": content}))

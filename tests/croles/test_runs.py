@@ -32,6 +32,7 @@ def test_the_first_update_of_the_pair_gives_one_half(bench, targets):
     for name, samples in (("coordinator", 1), ("worker", 2)):
         assert outcomes[name].results == {
             "epoch": 1,
+            "held": 1,
             "mode": "train",
             "results": {"loss": bits(1.75)},
             "role": name,
@@ -51,10 +52,10 @@ def test_a_mean_that_ignores_the_sample_counts_gives_nine_sixteenths(bench, tmp_
     content = altered_content(
         tmp_path / "content",
         "native/rounds.c",
-        "    learner_contribute(words);\n",
-        "    learner_contribute(words);\n"
-        "    for (uint32_t word = 0; word < COMBINED_WORDS; word++)\n"
-        "        words[word] /= (double)ROLE_SAMPLES;\n",
+        "    learner_contribute(replica_contribute(version), total);\n",
+        "    learner_contribute(replica_contribute(version), total);\n"
+        "    for (uint32_t i = 0; i < COMBINED_WORDS; i++)\n"
+        "        total[i] /= (word)ROLE_SAMPLES;\n",
     )
     setup = Setup(target=1, content=dict.fromkeys(("coordinator", "worker"), content))
     outcomes = bench(role_plans.pair()).run(setup)
@@ -116,7 +117,7 @@ def test_a_published_checkpoint_is_whole_and_readable(bench, tmp_path):
     manifest = json.loads(data)
     state, _ = role_plans.momentum_trajectory(case.plan.roles, 2)[-1]
     assert data == json.dumps(manifest, sort_keys=True, separators=(",", ":")).encode()
-    assert manifest["capture"]["owners"] == ["root", "idle", "worker"]
+    assert manifest["capture"]["owners"] == {"count": 3}
     assert manifest["capture"]["plan"] == case.plan.digest
     assert (manifest["state"], manifest["system"]) == (state_digest(*state), case.plan.system.digest)
     words = {}

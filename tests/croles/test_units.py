@@ -123,23 +123,31 @@ def test_the_scanner_takes_no_other_number(unit, broken):
 def test_shard_headers(unit):
     run = unit("header")
     for version, regions in (
-        (1, ((0, 3), (0, 2))),
-        (2**53 - 1, ((2**40, 1), (0, 0))),
-        (10, ((0, 0), (7, 1000))),
+        (1, ((0, 1, 3), (0, 1, 2))),
+        (2**53 - 1, ((2**40, 1, 1), (0, 1, 0))),
+        (10, ((0, 1, 0), (7, 1, 1000))),
+        (11, ((3, 4, 5), (1, 7, 2))),
     ):
-        out = run(struct.pack("<5Q", version, *(number for region in regions for number in region)))
+        out = run(struct.pack("<7Q", version, *(number for region in regions for number in region)))
         (length,) = struct.unpack("<Q", out[:8])
         text = out[8:].decode()
         assert length == len(text)
         assert length % 8 == 0
         entries, before = {}, 0
-        for name, (first, count) in zip("wW", regions, strict=True):
+        for name, (first, stride, count) in zip("wW", regions, strict=True):
             offsets = [8 * before, 8 * (before + count)]
             if count:
                 entry = {"data_offsets": offsets, "dtype": "F64", "shape": [count]}
-                entries[f"{name}[{first}:{first + count}]"] = entry
+                end = first + (count - 1) * stride + 1
+                entries[f"{name}[{first}:{end}{f':{stride}' if stride > 1 else ''}]"] = entry
             before += count
-        metadata = {"format": "orch-checkpoint/v1", "system": "ab" + "00" * 31, "version": str(version)}
+        metadata = {
+            "epoch": "5",
+            "format": "orch-checkpoint/v1",
+            "run": "cd" + "00" * 15,
+            "system": "ab" + "00" * 31,
+            "version": str(version),
+        }
         entries["__metadata__"] = metadata
         assert text.rstrip(" ") == json.dumps(entries, sort_keys=True, separators=(",", ":"))
 
