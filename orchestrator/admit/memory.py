@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import groupby
 
 from orchestrator.plan.apart import own_names
 from orchestrator.plan.model import Plan, Role, System
@@ -96,12 +95,10 @@ def _learner(plan: Plan, role: Role) -> Iterable[DemandLine]:
     system = plan.system
     count = role.samples * system.sample_words
     yield _words("samples", f"{role.samples} rows x {system.sample_words} words", count, is_persistent=True)
-    held = tuple((field, plan.held(field, role)) for field in system.state_fields)
-    words = sum(part.count for _, part in held)
+    words = sum(plan.held(field, role).count for field in system.state_fields)
     of = f"{words} of {system.state_words} words"
     yield _words("parameters and state held", of, words, is_persistent=True)
-    initial = (field.initial[i].hex() for field, part in held for i in part.coordinates)
-    runs = 1 + sum(1 for _ in groupby(initial))
+    runs = 1 + len(plan.initial_runs(role))
     yield _each("initial state", f"{runs} runs of equal words", runs, RUN_BYTES)
     updating = sum(_computed(plan, role, statement) for statement in system.update if statement.local)
     yield _words("temporaries of the update", f"{updating} words", updating)

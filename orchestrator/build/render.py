@@ -7,7 +7,7 @@ computed here and what the C files compute never depends on each other's text.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import accumulate, groupby
+from itertools import accumulate
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -199,13 +199,9 @@ def _header_order(fields: tuple[Field, ...]) -> tuple[int, ...]:
 
 
 def _initial(plan: Plan, role: Role) -> tuple[tuple[int, str], ...]:
-    words = (
-        constant(field.initial[i])
-        for field in plan.system.state_fields
-        for i in plan.held(field, role).coordinates
-    )
+    runs = tuple((count, constant(word)) for word, count in plan.initial_runs(role))
     # a role that holds nothing has an empty run
-    return tuple((len(tuple(run)), word) for word, run in groupby(words)) or ((0, constant(0.0)),)
+    return runs or ((0, constant(0.0)),)
 
 
 def _manifest_bytes(plan: Plan, role: Role) -> int:

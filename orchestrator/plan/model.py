@@ -180,6 +180,17 @@ class Plan:
         """Coordinates of a state field that a role holds from update to update."""
         return self.owned(field, role) if self.is_partitioned(field) else part(0, 1, field.size)
 
+    def initial_runs(self, role: Role) -> tuple[tuple[float, int], ...]:
+        """What a role holds before the first update, as runs of equal bits: word, and how many times."""
+        runs = []
+        for field in self.system.state_fields:
+            held, start = self.held(field, role), 0
+            for word, count in field.initial_runs:
+                end = start + count
+                runs.append((word, held.count_before(end) - held.count_before(start)))
+                start = end
+        return repeated(runs, float.hex).runs
+
     def rows(self, role: Role) -> range:
         """The samples that a role has."""
         if self.system.has_own_rows:

@@ -39,6 +39,10 @@ class Part:
         """The coordinates, in order."""
         return range(self.first, self.first + self.stride * self.count, self.stride)
 
+    def count_before(self, end: int) -> int:
+        """How many of the coordinates are less than `end`."""
+        return min(self.count, max(0, -(-(end - self.first) // self.stride)))
+
 
 def part(first: int, stride: int, count: int) -> Part:
     """The part in its one form."""
