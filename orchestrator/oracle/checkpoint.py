@@ -33,6 +33,7 @@ __all__ = ["MANIFEST", "Checkpoint", "CheckpointError", "manifest_name", "part_n
 
 MANIFEST = "manifest.json"
 """The root's manifest in a set that is to be restored; all other files bear their own names."""
+_DEEPEST = 32  # where a role has two children, a tree of more roles than anyone has
 Read = Callable[[str], bytes | None]
 
 
@@ -145,9 +146,11 @@ def parts_of(
         CheckpointError: one is missing, cannot be read, is of another capture, or not the one that is named.
     """
     yield root.top
-    waiting, seen = list(reversed(root.top.parts)), set()
+    waiting, seen = [(part, 1) for part in reversed(root.top.parts)], set()
     while waiting:
-        named = waiting.pop()
+        named, depth = waiting.pop()
+        if depth > _DEEPEST:
+            raise CheckpointError(Label.CHECKPOINT_MANIFEST, f"parts below {_DEEPEST} parts ({named.file})")
         if named.file in seen:  # else a small set could name the same part without end
             raise CheckpointError(Label.CHECKPOINT_COVERAGE, f"a part twice (got {named.file})")
         seen.add(named.file)
@@ -162,7 +165,7 @@ def parts_of(
             raise CheckpointError(Label.CHECKPOINT_CAPTURE, message)
         _check_digest(named, data)
         yield part
-        waiting += reversed(part.parts)
+        waiting += ((below, depth + 1) for below in reversed(part.parts))
 
 
 def _check_digest(named: File, data: bytes) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from evidence.verify import verify
-from orchestrator.oracle.checkpoint import read_set, shard_names
+from orchestrator.oracle.checkpoint import MANIFEST, read_set
 from orchestrator.oracle.reference import Reference
 from orchestrator.plan.derive import derive
 from orchestrator.qualify.checks import STEPS
@@ -59,12 +59,11 @@ def test_published_states_are_the_references(passed: Passed, lane: str):
         ("split/1/part-1", spec.split),
         ("split/1/part-2", spec.updates),
     ):
-        (path,) = bundle.glob(f"steps/{launch}/*/checkpoint/{version}.manifest.json")
-        shards = {
-            name: next(bundle.glob(f"steps/{launch}/*/checkpoint/{name}")).read_bytes()
-            for name in shard_names(path.read_bytes())
+        files = {
+            MANIFEST if path.name == f"{version}.manifest.json" else path.name: path.read_bytes()
+            for path in bundle.glob(f"steps/{launch}/*/checkpoint/{version}.*")
         }
-        found = read_set(planned.plan.system, path.read_bytes(), shards)
+        found = read_set(planned.plan.system, files)
         expected = reference.at(version)
         assert found.words == expected.words
         assert found.state == expected.state

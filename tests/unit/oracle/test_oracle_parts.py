@@ -52,6 +52,11 @@ def test_a_tree_of_manifests_is_one_set(depth: int) -> None:
     )
 
 
+def test_parts_go_only_so_deep() -> None:
+    assert is_read(nested(32))
+    assert outcome(nested(33)) == Label.CHECKPOINT_MANIFEST
+
+
 def test_a_part_may_name_no_shard_of_its_own() -> None:
     assert not nested(2).parts["7.inner0.manifest.json"]["shards"]
     assert is_read(nested(2))
