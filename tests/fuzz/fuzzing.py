@@ -109,12 +109,14 @@ def seeds(target: str) -> dict[str, bytes]:
 
 def _set() -> bytes:
     """A whole checkpoint set of the plan's system, as the restore target reads it."""
-    from orchestrator.oracle.checkpoint import write_set
+    from orchestrator.oracle.checkpoint import manifest_name
+    from orchestrator.oracle.manifest import Capture
+    from orchestrator.oracle.publication import write_set
 
     plan = planned()
     words = array("d", (index / 8 for index in range(plan.system.state_words)))
-    capture = {"epoch": 2, "plan": plan.digest, "run": "0189" * 8, "time_ms": 5, "owners": ["a", "b"]}
-    files = write_set(plan.system, 3, words, capture)
+    files = write_set(plan.system, 3, words, Capture(2, plan.digest, "0189" * 8))
+    files = {"manifest.json": files.pop(manifest_name(3)), **files}
     return b"".join(f"{name} {len(data)}\n".encode() + data for name, data in files.items())
 
 

@@ -18,8 +18,9 @@ from evidence.canonical import CanonicalError, dumps, loads
 from orchestrator.build.binding import Binding, BindingError
 from orchestrator.cli.main import main
 from orchestrator.errors import RefusedError
-from orchestrator.oracle.checkpoint import CheckpointError, read_set, write_set
-from orchestrator.oracle.manifest import read_manifest
+from orchestrator.oracle.checkpoint import CheckpointError, read_set
+from orchestrator.oracle.manifest import Capture, read_manifest
+from orchestrator.oracle.publication import write_set
 from orchestrator.oracle.survey import survey
 from orchestrator.qualify.command import tensors
 from orchestrator.spec.data import read_samples
@@ -27,10 +28,9 @@ from orchestrator.spec.data import read_samples
 PLAN = fuzzing.planned()
 SYSTEM = PLAN.system
 WORDS = array("d", (index / 8 for index in range(SYSTEM.state_words)))
-CAPTURE = {"epoch": 2, "plan": PLAN.digest, "run": "0189" * 8, "time_ms": 5, "owners": ["a", "b"]}
-SET = write_set(SYSTEM, 3, WORDS, CAPTURE)
-MANIFEST = SET["manifest.json"]
-((SHARD, SHARD_BYTES),) = ((name, data) for name, data in SET.items() if name != "manifest.json")
+SET = write_set(SYSTEM, 3, WORDS, Capture(2, PLAN.digest, "0189" * 8))
+MANIFEST = SET["3.manifest.json"]
+((SHARD, SHARD_BYTES),) = ((name, data) for name, data in SET.items() if name != "3.manifest.json")
 RELAXED = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 ANY_JSON = st.recursive(
     st.none()
@@ -67,7 +67,7 @@ def test_sets(manifest: bytes, shard: bytes, has_system: bool) -> None:  # noqa:
     """Whatever is wrong, it is said; and the survey finds nothing exactly where the reader takes a set."""
     files = {"3.manifest.json": manifest, SHARD: shard}
     try:
-        read_set(SYSTEM, manifest, {SHARD: shard})
+        read_set(SYSTEM, {"manifest.json": manifest, SHARD: shard})
         is_sound = True
     except CheckpointError:
         is_sound = False
@@ -146,7 +146,7 @@ def test_data_files(tmp_path: Path, data: bytes, width: int) -> None:
 
 def test_what_is_spoiled_was_sound() -> None:
     """So that these tests begin from what is read."""
-    assert read_set(SYSTEM, MANIFEST, {SHARD: SHARD_BYTES}).words == WORDS
+    assert read_set(SYSTEM, {"manifest.json": MANIFEST, SHARD: SHARD_BYTES}).words == WORDS
     assert Binding.unpack(ONE_BINDING.pack()) == ONE_BINDING
     assert tensors.read({"": SHARD_BYTES}).keys() == {f"{f.name}[0:{f.size}]" for f in SYSTEM.state_fields}
     with pytest.raises(CheckpointError):
