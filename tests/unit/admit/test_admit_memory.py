@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from orchestrator.admit.memory import WORD, demand
 from orchestrator.build.compile import TARGETS, build_programs
 from orchestrator.build.image import read_image
 from orchestrator.plan.derive import Planned
+from orchestrator.plan.ownership import Ownership
 
 CONTENT = Path(__file__).parents[3]
 SLACK = 128 * 1024
@@ -81,14 +83,26 @@ def test_a_demand_is_told_line_by_line(tmp_path: Path) -> None:
         assert len({line.what for line in each.lines}) == len(each.lines)
     lines = {line.what: line for line in worker.lines}
     assert (lines["samples"].formula, lines["samples"].bytes) == ("3 rows x 4 words x 8 bytes", 96)
-    assert lines["parameters and state"].bytes == 6 * WORD
-    # [0.25, 0.25, -0.5] and zeros: three runs
-    assert lines["initial state"].formula == "3 runs of equal words x 16 bytes"
+    assert lines["parameters and state held"].bytes == 6 * WORD
+    # [0.25, 0.25, -0.5] and zeros: three runs, and room for one that is empty
+    assert lines["initial state"].formula == "4 runs of equal words x 16 bytes"
+    assert worker.persistent == (3 * 4 + 6) * WORD
 
 
-def test_only_the_root_holds_every_contribution(tmp_path: Path) -> None:
+def test_a_role_holds_a_window_for_each_neighbour(tmp_path: Path) -> None:
     plan = star(tmp_path).plan
     root, idle, worker = (
-        {line.what: line.bytes for line in demand(plan, role).lines}["contributions"] for role in plan.roles
+        {line.what: line.bytes for line in demand(plan, role).lines}["windows"] for role in plan.roles
     )
-    assert (root, idle, worker) == (3 * plan.system.combined_words * WORD, 0, 0)
+    assert (root, idle, worker) == tuple(n * plan.system.combined_words * WORD for n in (3, 1, 1))
+
+
+def test_what_is_partitioned_is_held_by_its_owners(tmp_path: Path) -> None:
+    plan = replace(star(tmp_path).plan, ownership=Ownership("partitioned", "partitioned", "partitioned"))
+    for role in plan.roles:
+        held = demand(plan, role)
+        lines = {line.what: line for line in held.lines}
+        assert lines["parameters and state held"].formula == "2 of 6 words x 8 bytes"
+        assert lines["read replica, in a round"].bytes == 3 * WORD
+        assert held.persistent == (role.samples * 4 + 2) * WORD
+        assert held.total == held.static + 3 * WORD
