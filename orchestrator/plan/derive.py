@@ -115,22 +115,6 @@ def run_refusals(run: RunSpec) -> Iterable[Refusal]:
             run.where("system"),
             "system",
         )
-    if run.topology not in ("pair", "star"):
-        yield Refusal(
-            Label.TOPOLOGY,
-            "topology is not built (got hierarchy, expected pair or star)",
-            run.where("topology"),
-            "topology",
-        )
-    for key in ("parameters", "optimizer_state", "gradients"):
-        value = getattr(run.ownership, key)
-        if value != "replicated":
-            yield Refusal(
-                Label.OWNERSHIP_UNSUPPORTED,
-                f"partitioned ownership is not built (got {value}, expected replicated)",
-                run.where("ownership", key),
-                f"ownership.{key}",
-            )
     for start, (pairing, count) in zip(run.pairings.starts, run.pairings.runs, strict=False):
         if pairing.device is not None or pairing.target not in NATIVE_TARGETS:
             got = f"device {pairing.device.name}" if pairing.device else pairing.target

@@ -186,14 +186,6 @@ def test_sample_files_are_the_rows_of_their_roles(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "found"),
     [
-        ({"topology": "{kind: hierarchy, fan_out: 2}"}, [(Label.TOPOLOGY, "topology")]),
-        (
-            {"ownership": "{parameters: partitioned, gradients: partitioned}"},
-            [
-                (Label.OWNERSHIP_UNSUPPORTED, "ownership.parameters"),
-                (Label.OWNERSHIP_UNSUPPORTED, "ownership.gradients"),
-            ],
-        ),
         (
             {
                 "pairings": "{root: {target: x86_64-linux}, "
@@ -219,12 +211,16 @@ def test_statements_and_run_are_refused_together(tmp_path: Path) -> None:
     planned(tmp_path, SCALAR, SCALAR_ROWS, {"coordinator": 1, "worker": 2})
     path = tmp_path / "run.yaml"
     path.write_text(
-        run_text({"coordinator": 1, "worker": 2}, topology="{kind: hierarchy, fan_out: 2}"), encoding="utf-8"
+        run_text(
+            {"coordinator": 1, "worker": 2},
+            pairings="{coordinator: {target: command}, worker: {target: x86_64-linux}}",
+        ),
+        encoding="utf-8",
     )
     (tmp_path / "system.yaml").write_text(
         system_text(SCALAR, update=["w = w -", "w = mean_q"]), encoding="utf-8"
     )
     labels = [refusal.label for refusal in validate([path, path])]
-    assert labels.count(Label.TOPOLOGY) == 1
+    assert labels.count(Label.TARGET_UNSUPPORTED) == 1
     assert labels.count(Label.EXPRESSION_SYNTAX) == 1
     assert Label.EXPRESSION_TYPE in labels
