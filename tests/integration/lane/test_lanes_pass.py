@@ -20,7 +20,9 @@ from orchestrator.spec.read import read_lane
 
 Passed = Callable[[str], tuple[Path, dict[str, Any]]]
 ROOT = Path(__file__).resolve().parents[3]
-LANES = tuple(f"lanes/{name}.yaml" for name in ("samples", "diabetes", "mixed-isa", "adam", "logistic"))
+LANES = tuple(
+    f"lanes/{name}.yaml" for name in ("samples", "diabetes", "mixed-isa", "adam", "logistic", "hierarchy")
+)
 needs_emulator = pytest.mark.skipif(
     shutil.which("qemu-aarch64-static") is None, reason="Debian's qemu-user-static is not installed"
 )
