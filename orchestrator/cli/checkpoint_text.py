@@ -39,6 +39,7 @@ def set_json(name: str, outline: Outline) -> dict[str, Any]:
         "owners": manifest.owners,
         "fields": [{"name": field, "dtype": DTYPE, "shape": [size]} for field, size in outline.sizes.items()],
         "shards": [_shard_json(shard) for shard in outline.shards],
+        "manifests": [part.as_json() for part in outline.parts],
     }
 
 
@@ -89,6 +90,12 @@ def shown(about: Mapping[str, Any]) -> str:
     ]
     if shards:
         lines += ["", table(("shard", "owner", "size", "sha256", "regions"), shards)]
+    parts = [
+        (each["file"], size_text(each["size"]), each["sha256"][:_SHORT])
+        for each in about.get("manifests", ())
+    ]
+    if parts:
+        lines += ["", table(("part of the manifest", "size", "sha256"), parts)]
     return "\n".join(lines)
 
 

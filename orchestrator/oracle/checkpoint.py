@@ -33,7 +33,7 @@ __all__ = ["MANIFEST", "Checkpoint", "CheckpointError", "manifest_name", "part_n
 
 MANIFEST = "manifest.json"
 """The root's manifest in a set that is to be restored; all other files bear their own names."""
-_DEEPEST = 32  # where a role has two children, a tree of more roles than anyone has
+DEEPEST = 32  # where a role has two children, a tree of more roles than anyone has
 Read = Callable[[str], bytes | None]
 
 
@@ -149,8 +149,8 @@ def parts_of(
     waiting, seen = [(part, 1) for part in reversed(root.top.parts)], set()
     while waiting:
         named, depth = waiting.pop()
-        if depth > _DEEPEST:
-            raise CheckpointError(Label.CHECKPOINT_MANIFEST, f"parts below {_DEEPEST} parts ({named.file})")
+        if depth > DEEPEST:
+            raise CheckpointError(Label.CHECKPOINT_MANIFEST, f"parts below {DEEPEST} parts ({named.file})")
         if named.file in seen:  # else a small set could name the same part without end
             raise CheckpointError(Label.CHECKPOINT_COVERAGE, f"a part twice (got {named.file})")
         seen.add(named.file)

@@ -17,8 +17,16 @@ from itertools import pairwise
 from typing import Literal
 
 from orchestrator.errors import Label
-from orchestrator.oracle.checkpoint import parts_of
-from orchestrator.oracle.manifest import CheckpointError, Manifest, Shard, read_manifest
+from orchestrator.oracle.checkpoint import DEEPEST
+from orchestrator.oracle.manifest import (
+    CheckpointError,
+    File,
+    Manifest,
+    PartManifest,
+    Shard,
+    read_manifest,
+    read_part,
+)
 from orchestrator.oracle.reference import encoded
 from orchestrator.oracle.shards import WORD, captured, header, is_right, words_in
 from orchestrator.plan.model import System
@@ -45,7 +53,8 @@ class Outline:
     Attributes:
         file: name of the root manifest.
         manifest: what it says.
-        shards: every shard that it and its parts name.
+        parts: every part manifest that it and its parts name.
+        shards: every shard that they name.
         sizes: field -> words, in the order of the state vector; the system's, or as far as regions reach.
         is_ordered: whether that order is certain.
         faults: of the manifests, and of their regions against the sizes.
@@ -53,6 +62,7 @@ class Outline:
 
     file: str
     manifest: Manifest
+    parts: tuple[File, ...]
     shards: tuple[Shard, ...]
     sizes: Sizes
     is_ordered: bool
@@ -91,7 +101,8 @@ def outline(file: str, read: Read, system: System | None = None) -> Outline:
     if data is None:
         raise CheckpointError(Label.CHECKPOINT_MISSING, f"no manifest (expected {file})")
     manifest = read_manifest(data)
-    shards, faults = _shards(file, manifest, read)
+    parts, faults = _parts(file, manifest, read)
+    shards = tuple(shard for part in parts for shard in part.shards)
     if system is not None and manifest.system != system.digest:
         message = f"another system's (got {manifest.system}, expected {system.digest})"
         faults.append(Fault(Label.CHECKPOINT_SYSTEM, file, message))
@@ -105,7 +116,8 @@ def outline(file: str, read: Read, system: System | None = None) -> Outline:
         sizes, is_ordered = {field.name: field.size for field in system.state_fields}, True
     faults += _order_faults(file, shards, sizes, is_ordered=is_ordered)
     faults += _cover_faults(file, shards, sizes)
-    return Outline(file, manifest, shards, sizes, is_ordered, tuple(faults))
+    named = tuple(each for part in parts for each in part.parts)
+    return Outline(file, manifest, named, shards, sizes, is_ordered, tuple(faults))
 
 
 def survey(file: str, read: Read, system: System | None = None) -> Survey:
@@ -124,15 +136,48 @@ def survey(file: str, read: Read, system: System | None = None) -> Survey:
     return Survey(found, words, tuple(faults), is_decided)
 
 
-def _shards(file: str, manifest: Manifest, read: Read) -> tuple[tuple[Shard, ...], list[Fault]]:
-    """Every shard that the set names, as far as its parts can be read, and what ends that."""
-    shards: list[Shard] = []
+def _parts(file: str, root: Manifest, read: Read) -> tuple[list[PartManifest], list[Fault]]:
+    """The root's own part and all that are named below it, as far as they can be read, and what is wrong."""
+    found, faults = [root.top], list[Fault]()
+    waiting, seen = [(part, 1) for part in reversed(root.top.parts)], set()
+    while waiting:
+        named, depth = waiting.pop()
+        if named.file in seen:
+            faults.append(Fault(Label.CHECKPOINT_COVERAGE, file, f"a part twice (got {named.file})"))
+            continue
+        seen.add(named.file)
+        part, fault = _part(root, named, read(named.file))
+        if depth > DEEPEST:
+            message = f"parts below {DEEPEST} parts (got {named.file})"
+            fault = Fault(Label.CHECKPOINT_MANIFEST, file, message)
+        faults += [fault] if fault else []
+        if part is not None:
+            found.append(part)
+            waiting += ((below, depth + 1) for below in reversed(part.parts))
+    return found, faults
+
+
+def _part(root: Manifest, named: File, data: bytes | None) -> tuple[PartManifest | None, Fault | None]:
+    """A part as far as it can be read, and what is wrong with it."""
+    if data is None:
+        return None, Fault(Label.CHECKPOINT_COVERAGE, named.file, "a part is missing")
     try:
-        for part in parts_of(manifest, read):
-            shards += part.shards
+        part = read_part(data)
     except CheckpointError as error:
-        return tuple(shards), [Fault(error.label, file, str(error).removeprefix(f"{error.label}: "))]
-    return tuple(shards), []
+        return None, Fault(error.label, named.file, str(error).removeprefix(f"{error.label}: "))
+    got, expected = (part.version, part.capture), (root.top.version, root.top.capture)
+    if got != expected:
+        message = f"it is of another capture (got {got}, expected {expected})"
+        return part, Fault(Label.CHECKPOINT_CAPTURE, named.file, message)
+    return part, _digest_fault(named, data)
+
+
+def _digest_fault(named: File, data: bytes) -> Fault | None:
+    got = hashlib.sha256(data).hexdigest()
+    if got == named.sha256 and len(data) == named.size:
+        return None
+    sizes = f"(got {got} of {len(data)} bytes, expected {named.sha256} of {named.size})"
+    return Fault(Label.CHECKPOINT_CHUNK, named.file, f"its bytes differ {sizes}")
 
 
 def _sizes(shards: Iterable[Shard]) -> tuple[Sizes, Literal["certain", "open", "contradictory"]]:
@@ -211,13 +256,14 @@ def _load(
     if said is not None and said != expected:
         message = f"it is of another capture (got {said}, expected {expected})"
         return Fault(Label.CHECKPOINT_CAPTURE, shard.file, message)
-    got = hashlib.sha256(data).hexdigest()
-    if got != shard.sha256 or len(data) != shard.size:
-        sizes = f"(got {got} of {len(data)} bytes, expected {shard.sha256} of {shard.size})"
-        return Fault(Label.CHECKPOINT_CHUNK, shard.file, f"its bytes differ {sizes}")
+    if fault := _digest_fault(shard, data):
+        return fault
+    demand = Fault(Label.CHECKPOINT_CHUNK, shard.file, "it is not the file that its regions demand")
+    if sum(region.part.count for region in shard.regions) > len(data) // WORD:
+        return demand  # whose numbers no header can hold
     start = header(found.manifest.system, top.version, top.capture, shard.regions)
     if not is_right(data, start, shard.regions):
-        return Fault(Label.CHECKPOINT_CHUNK, shard.file, "it is not the file that its regions demand")
+        return demand
     for region, own in words_in(data, start, shard.regions):
         if region.words.stop <= len(words.get(region.field, ())):
             words[region.field][region.words] = own

@@ -6,6 +6,7 @@
 #include "learner.h"
 #include "memory.h"
 #include "peers.h"
+#include "publish.h"
 #include "refuse.h"
 #include "restore.h"
 #include "rounds.h"
@@ -57,6 +58,8 @@ static void play(const char *folder)
         learner_begin();
     if (binding.mode == MODE_TRAIN && binding.target <= start)
         refuse("binding");
+    if (IS_ROOT && binding.mode == MODE_TRAIN)
+        publish_withdraw(&binding); /* before others are met, none of whom publishes before */
     if (HAS_PEERS)
         peers_meet(&binding, start);
     if (binding.mode == MODE_TRAIN)

@@ -1,6 +1,7 @@
 #include "manifests.h"
 
 #include "checkpoint.h"
+#include "clock.h"
 #include "files.h"
 #include "memory.h"
 #include "refuse.h"
@@ -123,11 +124,12 @@ static void check_end(const struct scan *scan, uint64_t size)
 static struct lists scan_root(struct manifest *manifest, struct scan scan)
 {
     struct capture *capture = &manifest->capture;
-    uint64_t owners;
+    uint64_t owners = 0;
     uint64_t time_ms;
     scan_form(&scan, ROOT_HEAD, &capture->epoch, &owners, manifest->plan, capture->run, &time_ms);
     struct lists lists = scan_lists(&scan, ROOT_SHARDS);
     scan_form(&scan, ROOT_TAIL, manifest->state, capture->system, &capture->version);
+    scan.failed |= owners == 0;
     check_end(&scan, manifest->root.size);
     return lists;
 }
@@ -151,6 +153,7 @@ static struct lists scan_part(const struct manifest *manifest, uint64_t size, st
 /* What it says is looked at first: a part of another capture is told by that, not by its digest. */
 static struct lists read_lists(const struct manifest *manifest, const struct named *part)
 {
+    clock_check_run(); /* a small set may name one part in many ways, and so be long to walk */
     struct manifest again = *manifest;
     struct named found = part ? *part : manifest->root;
     struct scan scan = read_text(&found, part ? "checkpoint-coverage" : "checkpoint-missing");

@@ -257,6 +257,19 @@ static void commit_as_child(struct published *own)
     refuse(outcome == OUTCOME_REPLICAS_DIFFER ? "replica-divergence" : "peer-lost");
 }
 
+static void withdraw(uint64_t version)
+{
+    char name[PATH_BYTES];
+    text_name(name, FOLDER "/" ROOT_NAME, version);
+    files_remove(name);
+}
+
+void publish_withdraw(const struct binding *binding)
+{
+    withdraw(binding->target);
+    withdraw(binding->publish_at);
+}
+
 void publish(const struct binding *binding, uint64_t version)
 {
     static struct published children[CHILD_COUNT + 1];

@@ -6,6 +6,10 @@
 
 #include "binding.h"
 
+/* Before a training: takes back what an earlier start in this folder published of the versions that will be. Its
+ * shards will be replaced one by one, and a manifest must not outlive them. */
+void publish_withdraw(const struct binding *binding);
+
 /* Refuses `write-failed`, `replica-divergence`, `peer-lost`, `round-deadline` and by frame label. */
 void publish(const struct binding *binding, uint64_t version);
 

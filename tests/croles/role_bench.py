@@ -92,8 +92,9 @@ class Bench:
         for role in self.case.plan.roles:
             self._place(role, setup)
 
-    def again(self) -> None:
-        """The same executables, bound to another port, where the last start left its files."""
+    def again(self, **setup: object) -> None:
+        """The same programs, bound to other ports, where the last start left its files."""
+        self.setup = replace(self.setup, **setup)
         self.close()
         self.processes.clear()
         self._choose_ports()

@@ -13,6 +13,7 @@ import struct
 import subprocess
 import sys
 from array import array
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
@@ -23,8 +24,9 @@ if TYPE_CHECKING:
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 CORPUS = HERE / "corpus"
-TARGETS = ("frame", "scan", "samples", "exchange", "restore")
+TARGETS = ("frame", "scan", "samples", "exchange", "meeting", "restore")
 SECONDS_IN_A_MINUTE = 60
+EPOCH = 1000  # that the restore target restores in
 
 # Of the role's sources those that reach the machine are left out: `targets/machine.c` takes their place.
 _REPLACED = {"main.c", "files.c", "net.c", "clock.c", "refuse.c"}
@@ -68,7 +70,9 @@ def build(target: str | Path, folder: Path, compiler: str, *, library: bool = Fa
         header(folder)
     own = target if isinstance(target, Path) else HERE / "targets" / f"{target}.c"
     roles = [*(ROOT / "roles" / "runtime").glob("*.c"), *(ROOT / "roles" / "native").glob("*.c")]
-    sources = [path for path in sorted(roles) if path.name not in _REPLACED]
+    within = own.read_text()  # a target that looks inside a source holds it
+    left_out = {path.name for path in roles if f'/{path.name}"' in within}
+    sources = [path for path in sorted(roles) if path.name not in _REPLACED | left_out]
     driver = () if library else (HERE / "targets" / "standalone.c",)
     sources += [HERE / "targets" / "machine.c", own, *driver]
     sanitizers = _SANITIZERS + (",fuzzer" if library else "")
@@ -94,7 +98,9 @@ def build(target: str | Path, folder: Path, compiler: str, *, library: bool = Fa
 def seeds(target: str) -> dict[str, bytes]:
     """Inputs that a target begins from, besides its corpus: those that are right in every way."""
     if target == "restore":
-        return {f"set-{fit}": bytes([fit]) + _set() for fit in (0, 1)}
+        return {
+            f"{name}-{fit}": bytes([fit]) + in_one(files) for name, files in sets().items() for fit in (0, 1)
+        }
     if target == "samples":
         plan = planned()
         words = plan.system.sample_words * plan.roles[0].samples
@@ -104,19 +110,51 @@ def seeds(target: str) -> dict[str, bytes]:
         return {"text": f'{{"list":[0,17],"long":"{digest}","name":"7.a-b_c.d","short":"{run}"}}'.encode()}
     if target == "exchange":
         return {"whole": b"\xff\xff", "pieces": b"\x06\x10", "cut": bytes((200, 3)) + bytes(272) + b"\x55"}
+    if target == "meeting":
+        whole = bytes(part for child in range(4) for part in (252 + child, 255))
+        return {
+            "all": bytes([2]) + whole[:6],
+            "pieces": bytes((2, 0, 255, 1, 255, 2, 255)),
+            "most": bytes([7]) + whole * 2,
+        }
     return {"same": bytes(152)}
 
 
-def _set() -> bytes:
-    """A whole checkpoint set of the plan's system, as the restore target reads it."""
-    from orchestrator.oracle.checkpoint import manifest_name
+def sets() -> dict[str, dict[str, bytes]]:
+    """Whole checkpoint sets of the plan's system: of one shard, and of a tree of seven owners of words."""
     from orchestrator.oracle.manifest import Capture
-    from orchestrator.oracle.publication import write_set
+    from orchestrator.oracle.publication import write_as, write_set
+    from orchestrator.plan.model import Role
+    from orchestrator.plan.ownership import Ownership
+    from orchestrator.plan.topology import Topology
 
     plan = planned()
     words = array("d", (index / 8 for index in range(plan.system.state_words)))
-    files = write_set(plan.system, 3, words, Capture(2, plan.digest, "0189" * 8))
-    files = {"manifest.json": files.pop(manifest_name(3)), **files}
+    capture = Capture(2, plan.digest, "0189" * 8)
+    roles = tuple(Role(f"r{index}", index, 0, 0) for index in range(7))
+    tree = replace(
+        plan,
+        roles=roles,
+        topology=Topology("hierarchy", len(roles), 2),
+        ownership=Ownership(*["partitioned"] * 3),
+    )
+    made = {
+        "one": write_set(plan.system, 3, words, capture),
+        "tree": write_as(tree, 3, words, capture, time_ms=5),
+    }
+    return {name: as_restored(files) for name, files in made.items()}
+
+
+def as_restored(files: dict[str, bytes]) -> dict[str, bytes]:
+    """A published set under the names that it is restored by, each manifest before those that it names."""
+    root = {"manifest.json": files["3.manifest.json"]}
+    parts = {name: data for name, data in files.items() if name.endswith("manifest.json")}
+    rest = {name: data for name, data in files.items() if name != "3.manifest.json"}
+    return {**root, **{name: data for name, data in sorted(rest.items()) if name in parts}, **rest}
+
+
+def in_one(files: dict[str, bytes]) -> bytes:
+    """A set as the restore target reads it."""
     return b"".join(f"{name} {len(data)}\n".encode() + data for name, data in files.items())
 
 

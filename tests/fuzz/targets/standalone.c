@@ -1,6 +1,7 @@
 /* Runs a target without a fuzzing library: every file that is named, then so many changed copies of each.
  *
- * argv: how many copies, then the files. The changes are the same in every run. */
+ * argv: how many copies, then the files. The changes are the same in every run. With `labels` for the number, what
+ * becomes of each file is said in a line. */
 #include <stdio.h>
 #include <string.h>
 
@@ -68,11 +69,13 @@ int main(int count, char **words)
         fclose(file);
         memcpy(changed, given, size);
         run(size);
+        if (strcmp(words[1], "labels") == 0)
+            puts(machine.label ? machine.label : "fine");
         for (long copies = atol(words[1]); copies > 0; copies--) {
             memcpy(changed, given, size);
             run(change(size));
         }
     }
-    printf("%d files\n", count - 2);
+    fprintf(stderr, "%d files\n", count - 2);
     return 0;
 }
