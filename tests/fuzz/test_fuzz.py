@@ -34,7 +34,7 @@ def test_no_input_leads_anywhere_else(target, compiler, folder):
     done = subprocess.run(
         [program, str(COPIES), *files], capture_output=True, text=True, check=False, timeout=300
     )
-    assert (done.returncode, done.stdout) == (0, f"{len(files)} files\n"), done.stderr
+    assert (done.returncode, done.stderr) == (0, f"{len(files)} files\n")
 
 
 def test_a_fault_would_be_noticed(compiler, tmp_path):
