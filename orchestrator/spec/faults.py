@@ -58,7 +58,10 @@ Model = TypeVar("Model", bound=BaseModel)
 class FileModel(BaseModel):
     """Base of everything that is read from a file: frozen, no key too many, no value of another type."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+    # a model is built when a file of its kind is read: a command reads two or three of the kinds
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", strict=True, allow_inf_nan=False, defer_build=True
+    )
 
 
 @dataclass(frozen=True)
