@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from orchestrator.plan.apart import own_names
 from orchestrator.plan.model import Plan, Role, System
+from orchestrator.plan.rounds import window_words
 from orchestrator.plan.tree import Assignment, Binary, Expression, Negate, SquareRoot
 
 WORD = 8
@@ -30,8 +31,7 @@ MANIFEST_REGION_BYTES = 256
 RUN_BYTES = 16
 
 
-# words of one frame, and of one look at a restored field
-MOST_WINDOW_WORDS = 4096
+# words of one look at a restored field
 MOST_RESTORE_WORDS = 32 * 1024
 
 
@@ -74,12 +74,6 @@ class Demand:
         return sum(line.bytes for line in self.lines if line.is_static)
 
 
-def window_words(plan: Plan) -> int:
-    """Most words of one frame: no more than are ever sent at once."""
-    sent = max(plan.system.combined_words, *(field.size for field in plan.system.state_fields))
-    return min(MOST_WINDOW_WORDS, sent)
-
-
 def restore_words(system: System) -> int:
     """Words of a field that a restore looks at at once."""
     return min(MOST_RESTORE_WORDS, max(field.size for field in system.state_fields))
@@ -98,7 +92,8 @@ def _learner(plan: Plan, role: Role) -> Iterable[DemandLine]:
     words = sum(plan.held(field, role).count for field in system.state_fields)
     of = f"{words} of {system.state_words} words"
     yield _words("parameters and state held", of, words, is_persistent=True)
-    runs = 1 + len(plan.initial_runs(role))
+    # at most, so that it is the same for roles that hold as many words: no more runs than words or runs in all
+    runs = 1 + min(words, sum(len(field.initial_runs) for field in system.state_fields))
     yield _each("initial state", f"{runs} runs of equal words", runs, RUN_BYTES)
     updating = sum(_computed(plan, role, statement) for statement in system.update if statement.local)
     yield _words("temporaries of the update", f"{updating} words", updating)

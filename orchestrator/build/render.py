@@ -12,11 +12,12 @@ from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from orchestrator.admit.memory import restore_words, window_words
+from orchestrator.admit.memory import restore_words
 from orchestrator.build.expressions import Apart, Place, constant, statements
 from orchestrator.plan.apart import own_names
 from orchestrator.plan.model import Field, Plan, Role, System
 from orchestrator.plan.ownership import Part, part
+from orchestrator.plan.rounds import window_words
 
 TEMPLATE = "plan.h.j2"
 

@@ -10,7 +10,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from orchestrator.cli.output import counted, say, table
-from orchestrator.cli.plan_role import show_memory, slice_text
+from orchestrator.cli.plan_role import memory_json, show_memory, slice_text
 from orchestrator.plan.roles import node_set
 from orchestrator.spec.nodesets import MAX_NAMES
 
@@ -98,7 +98,7 @@ def _class_json(plan: Plan, each: RoleClass, demand: Demand) -> dict[str, Any]:
         "samples": each.samples,
         "owns": {field.name: count for field, count in zip(fields, each.own, strict=False)},
         "holds": {field.name: plan.held(field, first).count for field in fields},
-        "memory": {"bytes": demand.total, "lines": [vars(line) for line in demand.lines]},
+        "memory": memory_json(demand),
     }
 
 
@@ -112,7 +112,7 @@ def _role_json(planned: Planned, role: Role, demand: Demand) -> dict[str, Any]:
         "samples": role.samples,
         "dials": None if parent is None else plan.roles[parent].name,
         "publishes": {field.name: vars(part) for field, part in _regions(plan, role)},
-        "memory": {"bytes": demand.total, "lines": [vars(line) for line in demand.lines]},
+        "memory": memory_json(demand),
     }
 
 
@@ -151,15 +151,15 @@ def _laid_out(demands: Sequence[Demand], *, every: bool) -> tuple[Demand, ...]:
 
 def _memory_table(report: PlanReport) -> str:
     """Give what each role asks for; roles that ask for as much in one line."""
-    alike: dict[int, list[range]] = {}
+    alike: dict[tuple[int, int], list[range]] = {}
     for each, demand in zip(report.classes, report.demands, strict=True):
-        some = alike.setdefault(demand.total, [])
+        some = alike.setdefault((demand.persistent, demand.total), [])
         if some and some[-1].stop == each.roles.start:
             some[-1] = range(some[-1].start, each.roles.stop)
         else:
             some.append(each.roles)
-    rows = [(_node_sets(report.planned.plan, some), total) for total, some in alike.items()]
-    return table(("memory of", "bytes for each"), rows[:_SHOWN_CLASSES])
+    rows = [(_node_sets(report.planned.plan, some), *size) for size, some in alike.items()]
+    return table(("memory of", "bytes that last", "bytes at the peak"), rows[:_SHOWN_CLASSES])
 
 
 def _node_sets(plan: Plan, some: Sequence[range]) -> str:

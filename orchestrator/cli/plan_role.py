@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from orchestrator.cli.output import counted, say, size_text, table
+from orchestrator.cli.output import say, size_text, table
 from orchestrator.plan.ownership import part
 from orchestrator.plan.roles import node_set
-from orchestrator.plan.rounds import WORD_BYTES, round_of
+from orchestrator.plan.rounds import round_of
 
 if TYPE_CHECKING:
     from orchestrator.admit.memory import Demand
@@ -60,11 +60,6 @@ class RoleReport:
             found["publishes"][field.name] = plan.published(field, role)
         return found
 
-    @property
-    def persistent_bytes(self) -> int:
-        """Of the words that it holds from update to update."""
-        return WORD_BYTES * sum(each.count for each in self.coordinates["holds"].values())
-
 
 def as_json(report: RoleReport) -> dict[str, Any]:
     """Give what `--json` prints of one role."""
@@ -88,13 +83,15 @@ def as_json(report: RoleReport) -> dict[str, Any]:
                 "sends": [_flow_json(plan, flow) for flow in flows if flow.sends],
                 "receives": [_flow_json(plan, flow) for flow in flows if not flow.sends],
             },
-            "memory": {
-                "persistent_bytes": report.persistent_bytes,
-                "peak_bytes": report.demand.total,
-                "lines": [vars(line) for line in report.demand.lines],
-            },
+            "memory": memory_json(report.demand),
         },
     }
+
+
+def memory_json(demand: Demand) -> dict[str, Any]:
+    """Give what a role's program holds: bytes at the peak of a round, those that last, and line by line."""
+    lines = [vars(line) for line in demand.lines]
+    return {"bytes": demand.total, "persistent_bytes": demand.persistent, "lines": lines}
 
 
 def _parts_json(parts: Mapping[str, Part]) -> dict[str, Any]:
@@ -136,13 +133,13 @@ def show(report: RoleReport) -> None:
         for flow in report.flows
     ]
     say("\n" + table(("in a round", "kind", "with each of", "words", "frames", "bytes"), rows))
-    say(f"\nstate of {role.name}: {counted(report.persistent_bytes, 'byte')}, kept from update to update")
     show_memory(demand)
 
 
 def show_memory(demand: Demand) -> None:
     """Print what a role's program holds in memory, line by line."""
-    say(f"\nmemory of {demand.role}: {size_text(demand.total)}")
+    kept = size_text(demand.persistent)
+    say(f"\nmemory of {demand.role}: at the peak {size_text(demand.total)}, from update to update {kept}")
     say(table(("", "", ""), [(line.what, line.formula, line.bytes) for line in demand.lines], indent="  "))
 
 

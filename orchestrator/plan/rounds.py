@@ -23,7 +23,7 @@ from orchestrator.plan.model import Field, Plan
 
 WORD_BYTES = 8
 HEADER_BYTES = 96
-FRAME_WORDS = 4096  # at most, in one frame
+MOST_WINDOW_WORDS = 4096
 
 Direction = Literal["up", "down"]
 
@@ -47,6 +47,7 @@ class Flow:
         peers: indices of roles.
         words: payload for each peer.
         frames: for each peer; none where there are no words.
+        bytes: for each peer, headers among them.
     """
 
     kind: str
@@ -54,17 +55,21 @@ class Flow:
     peers: range
     words: int
     frames: int
+    bytes: int
 
-    @property
-    def bytes(self) -> int:
-        """For each peer, headers among them."""
-        return self.words * WORD_BYTES + self.frames * HEADER_BYTES
+
+def window_words(plan: Plan) -> int:
+    """Most words of one frame: no more than are ever sent at once."""
+    sent = max(plan.system.combined_words, *(field.size for field in plan.system.state_fields))
+    return min(MOST_WINDOW_WORDS, sent)
 
 
 def round_parts(plan: Plan) -> tuple[Part, ...]:
     """The parts of a round, in order."""
     system, held = plan.system, plan.ownership
-    split = tuple(each for each in system.parameters if plan.is_partitioned(each))
+    # where samples are not dealt out by rows, an owner's parameters and totals are read by nobody else
+    is_by_rows = system.has_own_rows
+    split = tuple(each for each in system.parameters if is_by_rows and plan.is_partitioned(each))
     whole = tuple(each for each in system.state_fields if not plan.is_partitioned(each) and not each.shared)
 
     def owned(fields: tuple[Field, ...], more: int = 0) -> Callable[[int], tuple[int, ...]]:
@@ -79,7 +84,7 @@ def round_parts(plan: Plan) -> tuple[Part, ...]:
         parts.append(Part("replica", "down", all_of(*(each.size for each in split))))
     parts.append(Part("contribution", "up", all_of(system.combined_words)))
     totals = all_of(system.combined_words)
-    if held.gradients == "partitioned":
+    if is_by_rows and held.gradients == "partitioned":
         totals = owned(system.contributions, len(system.results) + 1)
     parts.append(Part("total", "down", totals))
     if held.is_partitioned and whole:
@@ -94,17 +99,19 @@ def round_of(plan: Plan, role: int, classes: Sequence[RoleClass]) -> tuple[Flow,
     children = tuple(_alike(plan.topology.children(role), classes))
     flows = []
     for part in round_parts(plan):
-        down = [_flow(part, part.direction == "down", peers, peers.start) for peers in children]
-        up = [] if parent is None else [_flow(part, part.direction == "up", range(parent, parent + 1), role)]
-        flows += [*down, *up] if part.direction == "up" else [*up, *down]
+        is_up = part.direction == "up"
+        down = [_flow(plan, part, peers, peers.start, sends=not is_up) for peers in children]
+        up = [_flow(plan, part, range(parent, parent + 1), role, sends=is_up)] if parent is not None else []
+        flows += [*down, *up] if is_up else [*up, *down]
     return tuple(flow for flow in flows if flow.frames)
 
 
-def _flow(part: Part, sends: bool, peers: range, below: int) -> Flow:  # noqa: FBT001  # a field's value
+def _flow(plan: Plan, part: Part, peers: range, below: int, *, sends: bool) -> Flow:
     """What crosses the edges between a role and its peers; `below` is the lower end of the first of them."""
-    streams = part.streams(below)
-    frames = sum(-(-words // FRAME_WORDS) for words in streams)
-    return Flow(part.kind, sends, peers, sum(streams), frames)
+    streams, window = part.streams(below), window_words(plan)
+    frames = sum(-(-words // window) for words in streams)
+    size = sum(streams) * WORD_BYTES + frames * HEADER_BYTES
+    return Flow(part.kind, sends, peers, sum(streams), frames, size)
 
 
 def _alike(roles: range, classes: Sequence[RoleClass]) -> Iterator[range]:

@@ -59,9 +59,7 @@ class FileModel(BaseModel):
     """Base of everything that is read from a file: frozen, no key too many, no value of another type."""
 
     # a model is built when a file of its kind is read: a command reads two or three of the kinds
-    model_config = ConfigDict(
-        frozen=True, extra="forbid", strict=True, allow_inf_nan=False, defer_build=True
-    )
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False, defer_build=True)
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from orchestrator.plan.derive import derive
 from orchestrator.plan.model import Plan, Role, System
 from orchestrator.plan.ownership import Ownership
 from orchestrator.plan.roles import Roles, node_set, role_named
-from orchestrator.plan.rounds import HEADER_BYTES, Flow, round_of
+from orchestrator.plan.rounds import HEADER_BYTES, Flow, round_of, window_words
 from orchestrator.plan.topology import Topology, star
 from orchestrator.spec.names import expand, names_of
 from orchestrator.spec.read import read_native_run
@@ -123,7 +123,17 @@ def test_the_parts_of_a_round_come_in_its_order() -> None:
     assert ("select", True, range(1), below) in middle
     assert ("selected", False, range(1), 100) in middle
     assert list(dict.fromkeys(kind for kind, *_ in middle)) == ["contribution", "total", "select", "selected"]
-    assert Flow("total", sends=True, peers=range(1), words=5_000, frames=2).bytes == 5_000 * 8 + 2 * 96
+
+
+def test_words_travel_in_frames_of_a_window_at_most() -> None:
+    plan = plan_of(3, Ownership(R, R, R), 2, width=5_000)
+    (sent,) = [flow for flow in round_of(plan, 2, role_classes(plan)) if flow.sends]
+    assert sent == Flow(
+        "contribution", sends=True, peers=range(1), words=5_003, frames=2, bytes=2 * 96 + 40_024
+    )
+    narrow = plan_of(3, ALL, 2, width=10)
+    (offered,) = [flow for flow in round_of(narrow, 2, role_classes(narrow)) if flow.kind == "offer"]
+    assert (window_words(narrow), offered.words, offered.frames) == (13, 3, 1)
 
 
 LENGTHS = st.lists(st.integers(0, 9), min_size=1, max_size=40)
