@@ -92,7 +92,7 @@ def _learner(plan: Plan, role: Role) -> Iterable[DemandLine]:
     words = sum(plan.held(field, role).count for field in system.state_fields)
     of = f"{words} of {system.state_words} words"
     yield _words("parameters and state held", of, words, is_persistent=True)
-    # at most, so that it is the same for roles that hold as many words: no more runs than words or runs in all
+    # at most, so that it is the same for all roles that hold as many words
     runs = 1 + min(words, sum(len(field.initial_runs) for field in system.state_fields))
     yield _each("initial state", f"{runs} runs of equal words", runs, RUN_BYTES)
     updating = sum(_computed(plan, role, statement) for statement in system.update if statement.local)

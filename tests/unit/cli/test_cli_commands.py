@@ -253,38 +253,6 @@ def test_a_role_that_is_not_there_is_usage(wide, capsys):
     assert "(got boss, expected one of root,worker[1-40])" in capsys.readouterr().err
 
 
-@pytest.fixture
-def fleet(samples, tmp_path) -> Path:
-    """A star of more roles than a lane starts, for two targets."""
-    system = samples.parents[1] / "specs" / "systems" / "least-squares.yaml"
-    run = tmp_path / "fleet.yaml"
-    run.write_text(
-        f"orch: run/v1\nname: fleet\nsystem: {system}\ntopology: star\n"
-        'roles: [root, "w[1-199999]"]\nsamples: {root: rest, "w[1-40]": 7, "w[41-199999]": 0}\n'
-        'pairings: {"root,w[1-9999]": {target: x86_64-linux}, "w[10000-199999]": {target: aarch64-linux}}\n'
-    )
-    return run
-
-
-def test_a_fleet_is_told_by_classes(fleet, capsys):
-    assert main(["plan", str(fleet), "--json"]) == 0
-    said = json.loads(capsys.readouterr().out)
-    assert said["role_count"] == 200_000
-    assert "roles" not in said
-    told = [(each["roles"], each["count"], each["target"], each["samples"]) for each in said["role_classes"]]
-    assert told == [
-        ("root", 1, "x86_64-linux", 442 - 280),
-        ("w[1-40]", 40, "x86_64-linux", 7),
-        ("w[41-9999]", 9_959, "x86_64-linux", 0),
-        ("w[10000-199999]", 190_000, "aarch64-linux", 0),
-    ]
-    assert said["role_classes"][3]["memory"] == said["role_classes"][2]["memory"]
-    assert main(["plan", str(fleet)]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert len(lines) < 60
-    assert any("w[10000-199999]" in line and "190000" in line for line in lines)
-
-
 def test_a_run_of_a_few_roles_is_told_by_role_and_by_classes(wide, capsys):
     assert main(["plan", str(wide), "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
@@ -292,40 +260,6 @@ def test_a_run_of_a_few_roles_is_told_by_role_and_by_classes(wide, capsys):
     assert [each["roles"] for each in said["role_classes"]] == ["root", "worker[1-40]"]
     memory = {each["roles"]: each["memory"] for each in said["role_classes"]}
     assert {role["memory"]["bytes"] for role in said["roles"][1:]} == {memory["worker[1-40]"]["bytes"]}
-
-
-def test_what_a_role_of_a_fleet_does_in_a_round(fleet, capsys):
-    assert main(["plan", str(fleet), "--role", "w123456", "--json"]) == 0
-    role = json.loads(capsys.readouterr().out)["role"]
-    assert (role["index"], role["level"], role["target"], role["dials"]) == (
-        123_456,
-        1,
-        "aarch64-linux",
-        "root",
-    )
-    assert (role["samples"], role["children"], role["below"]) == (0, {"roles": "", "count": 0}, 0)
-    one = {"peers": {"roles": "root", "count": 1}, "words": 12, "frames": 1, "bytes": 12 * 8 + 96}
-    assert role["round"] == {
-        "sends": [{"kind": "contribution", **one}],
-        "receives": [{"kind": "total", **one}],
-    }
-    assert role["holds"] == role["computes"] == {"w": {"first": 0, "stride": 1, "count": 10}}
-    assert role["owns"] == role["publishes"] == {}
-    assert role["memory"]["persistent_bytes"] == 80
-    assert main(["plan", str(fleet), "--role", "root"]) == 0
-    shown = capsys.readouterr().out
-    assert "children   w[1-199999]" in shown
-    assert "receives    contribution  w[1-40]" in shown
-
-
-def test_no_more_roles_are_built_than_a_lane_starts(fleet, capsys, tmp_path):
-    for arguments in (["plan", str(fleet), "--programs"], ["build", str(fleet), "-o", str(tmp_path / "out")]):
-        assert main(arguments) == 1
-        assert (
-            ":5:8: value-range: there are too many roles to build for (got 200000, expected at most 4096)"
-            in (capsys.readouterr().err)
-        )
-    assert not (tmp_path / "out").exists()
 
 
 def _after(text: str, head: str) -> list[str]:

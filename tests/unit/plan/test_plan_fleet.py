@@ -128,9 +128,8 @@ def test_the_parts_of_a_round_come_in_its_order() -> None:
 def test_words_travel_in_frames_of_a_window_at_most() -> None:
     plan = plan_of(3, Ownership(R, R, R), 2, width=5_000)
     (sent,) = [flow for flow in round_of(plan, 2, role_classes(plan)) if flow.sends]
-    assert sent == Flow(
-        "contribution", sends=True, peers=range(1), words=5_003, frames=2, bytes=2 * 96 + 40_024
-    )
+    size = 2 * 96 + 5_003 * 8
+    assert sent == Flow("contribution", sends=True, peers=range(1), words=5_003, frames=2, bytes=size)
     narrow = plan_of(3, ALL, 2, width=10)
     (offered,) = [flow for flow in round_of(narrow, 2, role_classes(narrow)) if flow.kind == "offer"]
     assert (window_words(narrow), offered.words, offered.frames) == (13, 3, 1)
