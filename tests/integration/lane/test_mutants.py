@@ -37,9 +37,11 @@ def failed(result: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
     ]
 
 
-def mutate(workshop: Workshop, file: str, change: Callable[[str], str]) -> dict[str, Any]:
+def mutate(
+    workshop: Workshop, file: str, change: Callable[[str], str], lane: str = "samples"
+) -> dict[str, Any]:
     code, result = workshop.run(
-        "lanes/samples.yaml", "--content", content(workshop, file, change), "--db", "t.sqlite3"
+        f"lanes/{lane}.yaml", "--content", content(workshop, file, change), "--db", "t.sqlite3"
     )
     assert (code, result["verdict"]) == (1, "fail")
     assert workshop.strays() == []
@@ -51,9 +53,9 @@ def test_the_unweighted_mean_is_refused_at_update_1(workshop: Workshop):
 
     def average_the_owners(text: str) -> str:
         return text.replace(
-            "    combined[MASS_WORD] = (double)ROLE_SAMPLES;",
-            "    for (size_t word = 0; word < MEAN_WORDS; word++)\n"
-            "        combined[word] /= (double)ROLE_SAMPLES;\n"
+            "    combined[MASS_WORD] = (word)ROLE_SAMPLES;",
+            "    for (size_t at = 0; at < MEAN_WORDS; at++)\n"
+            "        combined[at] /= (word)ROLE_SAMPLES;\n"
             "    combined[MASS_WORD] = 1.0;",
         )
 
@@ -73,13 +75,13 @@ def test_a_program_that_is_not_deterministic_is_called_so(workshop: Workshop):
 
     def add_the_clock(text: str) -> str:
         return text.replace(
-            "        peers_send(FRAME_TOTAL, round, words, BYTES);",
-            "        if (round > 1)\n"
-            "            words[0] += (double)(clock_wall_ms() % 8191) * 0x1p-40;\n"
-            "        peers_send(FRAME_TOTAL, round, words, BYTES);",
-        )
+            "    add_up(round, words);",
+            "    add_up(round, words);\n"
+            "    if (IS_ROOT && round > 1)\n"
+            "        words[0] += (word)(clock_wall_ms() % 8191) * 0x1p-40;",
+        ).replace('#include "combine.h"', '#include "combine.h"\n\n#include "clock.h"')
 
-    result = mutate(workshop, "native/rounds.c", add_the_clock)
+    result = mutate(workshop, "native/combine.c", add_the_clock)
     step, check = failed(result)[0]
     assert (step, check["name"]) == ("uninterrupted", "deterministic")
     assert re.search(
@@ -114,21 +116,69 @@ def test_a_resume_that_forgets_is_refused_by_the_split_step(workshop: Workshop):
     assert not [name for name in names if name.startswith("part-1")]
 
 
-def test_contributions_added_in_another_order_are_refused(workshop: Workshop):
-    """On data whose sums depend on the order, the last owner's is added first."""
+def ran_to_its_end(result: dict[str, Any], launch: str) -> bool:
+    """Whether every role of a launch finished: what is wrong is said by the judge alone."""
+    exits = [path.read_text() for path in Path(result["bundle"]).glob(f"steps/{launch}/*/exit")]
+    return len(exits) > 1 and set(exits) == {"0\n"}
+
+
+def test_contributions_added_in_another_order_are_refused_by_their_bits(workshop: Workshop):
+    """On data whose sums depend on the order, the last owner's is added first: a word's last bits tell it."""
 
     def backwards(text: str) -> str:
         return text.replace(
-            "for (uint32_t peer = 0; peer < PEER_COUNT; peer++)\n            for (uint32_t word",
-            "for (uint32_t peer = PEER_COUNT; peer-- > 0;)\n            for (uint32_t word",
+            "for (uint32_t child = 0; child < CHILD_COUNT; child++)\n            for (uint64_t i",
+            "for (uint32_t child = CHILD_COUNT; child-- > 0;)\n            for (uint64_t i",
         )
 
-    code, result = workshop.run(
-        "lanes/diabetes.yaml",
-        "--content",
-        content(workshop, "native/rounds.c", backwards),
-        "--db",
-        "t.sqlite3",
-    )
-    assert (code, result["verdict"]) == (1, "fail")
-    assert "deterministic" not in {check["name"] for _, check in failed(result)}
+    result = mutate(workshop, "native/combine.c", backwards, "diabetes")
+    assert ran_to_its_end(result, "refusals/1/base")
+    checks = {check["name"]: check for step, check in failed(result)}
+    words = (checks["base-checkpoint-1"][side] for side in ("expected", "got"))
+    expected, got = (int(re.search(r"\(([0-9a-f]{16})\)", word)[1], 16) for word in words)
+    assert 0 < abs(expected - got) <= 16
+    assert "deterministic" not in checks
+
+
+def test_sums_delivered_to_the_next_owner_are_refused_by_what_each_role_holds(workshop: Workshop):
+    """Right totals in wrong hands: the loss is right, and every role's own words are not."""
+
+    def to_the_next(text: str) -> str:
+        return text.replace(
+            "uint32_t slot = partition_slot(i);",
+            "uint32_t slot = partition_slot((i + 1) % MEAN_SIZES[field]);",
+        )
+
+    result = mutate(workshop, "native/combine.c", to_the_next, "hierarchy")
+    assert ran_to_its_end(result, "refusals/1/base")
+    checks = {check["name"]: check for step, check in failed(result) if step == "refusals"}
+    assert "update 1: state differs" in checks["base-trajectory"]["got"]
+    assert "results is " not in checks["base-said"]["got"]
+    assert "base-left" not in checks
+
+
+def test_a_stale_replica_whose_tag_lies_is_refused_by_the_loss_that_was_read(workshop: Workshop):
+    """From the second round on every role reads the parameters of the version before, tagged as the new one."""
+
+    def stale(text: str) -> str:
+        return text.replace(
+            "    replica.version = version;",
+            "    static word before[PARAMETER_WORDS];\n"
+            "    static int rounds;\n"
+            "    for (uint64_t i = 0; i < PARAMETER_WORDS; i++) {\n"
+            "        word now = replica.words[i];\n"
+            "        if (rounds > 0)\n"
+            "            replica.words[i] = before[i];\n"
+            "        before[i] = now;\n"
+            "    }\n"
+            "    rounds++;\n"
+            "    replica.version = version;",
+        )
+
+    result = mutate(workshop, "native/replica.c", stale, "hierarchy")
+    assert ran_to_its_end(result, "uninterrupted/1/run-1")
+    found = failed(result)
+    assert {step for step, _ in found} == {"uninterrupted"}  # a first round is right
+    checks = {check["name"]: check for _, check in found}
+    assert "update 2: loss differs" in checks["run-1-trajectory"]["got"]
+    assert "deterministic" not in checks
