@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from orchestrator.plan.apart import own_names
+from orchestrator.plan.apart import own_names, own_sample_names
 from orchestrator.plan.model import Plan, Role, System
 from orchestrator.plan.rounds import window_words
 from orchestrator.plan.tree import Assignment, Binary, Expression, Negate, SquareRoot
@@ -87,28 +87,36 @@ def demand(plan: Plan, role: Role) -> Demand:
 def _learner(plan: Plan, role: Role) -> Iterable[DemandLine]:
     """The system's own words, and what one owner computes over its samples."""
     system = plan.system
-    count = role.samples * system.sample_words
-    yield _words("samples", f"{role.samples} rows x {system.sample_words} words", count, is_persistent=True)
+    rows, width = len(plan.rows(role)), sum(plan.columns(field, role).count for field in system.sample)
+    yield _words("samples", f"{rows} rows x {width} words", rows * width, is_persistent=True)
     words = sum(plan.held(field, role).count for field in system.state_fields)
     of = f"{words} of {system.state_words} words"
     yield _words("parameters and state held", of, words, is_persistent=True)
     # at most, so that it is the same for all roles that hold as many words
     runs = 1 + min(words, sum(len(field.initial_runs) for field in system.state_fields))
     yield _each("initial state", f"{runs} runs of equal words", runs, RUN_BYTES)
-    updating = sum(_computed(plan, role, statement) for statement in system.update if statement.local)
+    changing = own_names(system) if plan.ownership.is_partitioned else frozenset()
+    updating = sum(
+        _computed(plan, role, each, changing) for each in system.update + system.local if each.local
+    )
     yield _words("temporaries of the update", f"{updating} words", updating)
     # an owner of no samples has no program for one
-    terms = system.combined_words - 1 if role.samples else 0
-    yield _words("one sample's terms", f"{terms} words", terms)
+    program = system.contribution + system.evaluate if rows else ()
+    own: frozenset[str] = frozenset() if system.has_own_rows else own_sample_names(system)
     contributions = {field.name for field in system.contributions}
-    sampled = (s.size for s in system.contribution if s.local and s.target not in contributions)
-    sampling = sum(sampled) if role.samples else 0
+    terms = sum(_computed(plan, role, each, own) for each in program if each.target in contributions)
+    terms += len(system.results) if rows else 0
+    yield _words("one sample's terms", f"{terms} words", terms)
+    if system.forward:
+        yield _words("sums over samples", f"{terms} words", terms)
+    placed = contributions | set(system.results)
+    sampling = sum(_computed(plan, role, each, own) for each in program if each.target not in placed)
     yield _words("temporaries of a sample", f"{sampling} words", sampling)
 
 
-def _computed(plan: Plan, role: Role, statement: Assignment) -> int:
-    """Words of a temporary that a role computes."""
-    if not plan.ownership.is_partitioned or statement.target not in own_names(plan.system):
+def _computed(plan: Plan, role: Role, statement: Assignment, own: frozenset[str]) -> int:
+    """Words of a temporary that a role computes; of names that are `own`, those of its coordinates."""
+    if statement.target not in own:
         return statement.size
     return plan.ownership.owned(statement.size, role.index, len(plan.roles)).count
 
@@ -120,7 +128,7 @@ def _combine(plan: Plan, role: Role) -> Iterable[DemandLine]:
     window = window_words(plan)
     yield _words("windows", f"{neighbours} x {window} words", neighbours * window)
     yield _each("peers", f"{neighbours} neighbours", neighbours, PEER_BYTES)
-    if plan.ownership.parameters == "partitioned":
+    if plan.system.has_own_rows and plan.ownership.parameters == "partitioned":
         words = sum(field.size for field in plan.system.parameters)
         yield _words("read replica, in a round", f"{words} words", words, is_static=False)
 
@@ -140,7 +148,8 @@ def _program(plan: Plan, role: Role) -> Iterable[DemandLine]:
     yield DemandLine("manifest", formula, manifest)
     yield _each("fields and a shard's header", f"{fields} fields", fields, FIELD_BYTES)
     yield _each("results", f"{len(system.results)} results", len(system.results), RESULT_BYTES)
-    operations = sum(_operations(s) for s in system.contribution + system.evaluate + system.update)
+    programs = system.forward + system.contribution + system.evaluate + system.update + system.local
+    operations = sum(_operations(statement) for statement in programs)
     yield _each("code of the statements", f"{operations} operations", operations, OPERATION_BYTES)
     yield DemandLine("program and stack", f"{PROGRAM_BYTES} bytes", PROGRAM_BYTES)
 

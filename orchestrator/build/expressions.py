@@ -11,11 +11,22 @@ coordinates alone, and `j` counts them.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass
 
 from orchestrator.plan.ownership import Part
-from orchestrator.plan.tree import Assignment, Binary, Dot, Expression, Negate, Number, SquareRoot, Sum, Word
+from orchestrator.plan.tree import (
+    Assignment,
+    Binary,
+    Dot,
+    Expression,
+    Negate,
+    Number,
+    SquareRoot,
+    Sum,
+    Word,
+    names,
+)
 
 # Locals above this many words lie in static memory: a role's stack is not sized by its plan.
 STACK_WORDS = 16
@@ -71,7 +82,10 @@ class Apart:
 
 
 def statements(
-    program: Iterable[Assignment], places: Mapping[str, Place], apart: Apart | None = None
+    program: Iterable[Assignment],
+    places: Mapping[str, Place],
+    apart: Apart | None = None,
+    sums: Container[str] = (),
 ) -> tuple[str, ...]:
     """The program as C lines, in order. Targets without a place become local arrays.
 
@@ -79,10 +93,15 @@ def statements(
         program: the assignments.
         places: where the words of each name lie.
         apart: None to compute every word.
+        sums: targets that are sums over coordinates, of which a role apart adds its own alone.
     """
     known = dict(places)
     lines: list[str] = []
     for number, assignment in enumerate(program):
+        if apart and assignment.target in sums and isinstance(assignment.value, Dot | Sum):
+            part = apart.part(assignment.value.size)
+            lines.extend(_Statement(known, f"r{number}", part).partial(assignment.target, assignment.value))
+            continue
         coordinates = apart.part(assignment.size) if apart and assignment.target in apart.own else None
         size = assignment.size if coordinates is None else coordinates.count
         if assignment.target not in known:
@@ -123,6 +142,22 @@ class _Statement:
         else:
             loop = f"for (uint32_t j = 0; j < {self._part.count}u; j++) {{"
         return [loop, *self._before, f"{target} = {value};", "}"]
+
+    def partial(self, target: str, value: Dot | Sum) -> list[str]:
+        """The sum over the part, from its first term on; of no coordinates +0.0."""
+        place = self._places[target].word("0")
+        if self._part is None or self._part.count == 0:
+            return [f"{place} = 0;"]
+        term = " * ".join(self._word(name, None if value.size > 1 else 0) for name in names(value))
+        variable = f"{self._prefix}_0"
+        return [
+            "{",
+            f"word {variable} = 0;",
+            f"for (uint32_t j = 0; j < {self._part.count}u; j++)",
+            f"{variable} = j == 0 ? {term} : {variable} + ({term});",
+            f"{place} = {variable};",
+            "}",
+        ]
 
     def _word(self, name: str, index: int | None) -> str:
         """One word; of an own name, the one that the loop is at: a check has found that it reads no other."""

@@ -6,17 +6,15 @@ computed here and what the C files compute never depends on each other's text.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from itertools import accumulate
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from orchestrator.admit.memory import restore_words
-from orchestrator.build.expressions import Apart, Place, constant, statements
-from orchestrator.plan.apart import own_names
-from orchestrator.plan.model import Field, Plan, Role, System
-from orchestrator.plan.ownership import Part, part
+from orchestrator.build.expressions import constant
+from orchestrator.build.programs import own_means_of, programs
+from orchestrator.plan.model import Field, Plan, Role
 from orchestrator.plan.rounds import window_words
 
 TEMPLATE = "plan.h.j2"
@@ -49,7 +47,7 @@ def render_header(plan: Plan, role: Role, native: Path) -> str:
 def _values(plan: Plan, role: Role) -> dict[str, object]:
     system = plan.system
     fields = system.state_fields
-    own_means = _own_means(plan, role)
+    own_means = own_means_of(plan, role)
     return {
         "word": {"c": "double", "dtype": "F64"},
         "plan_digest": _digest(plan.digest),
@@ -58,27 +56,28 @@ def _values(plan: Plan, role: Role) -> dict[str, object]:
         "role_count": len(plan.roles),
         "fan_out": plan.topology.fan_out,
         "child_names": tuple(plan.roles[child].name for child in plan.topology.children(role.index)),
-        "parameters_partitioned": int(plan.ownership.parameters == "partitioned"),
-        "gradients_partitioned": int(plan.ownership.gradients == "partitioned"),
+        "role_samples": len(plan.rows(role)),
+        "role_mass": _mass(plan, role),
+        "parameters_partitioned": int(system.has_own_rows and plan.ownership.parameters == "partitioned"),
+        "gradients_partitioned": int(system.has_own_rows and plan.ownership.gradients == "partitioned"),
         "held_is_whole": int(not any(plan.is_partitioned(field) for field in fields)),
         "update_is_whole": int(not plan.ownership.is_partitioned),
         "by_modulo": int(not plan.ownership.ranges),
         "ranges": _ranges(plan, role),
         "segments": _segments(plan, role),
-        "sample_words": system.sample_words,
+        "sample_words": sum(plan.columns(field, role).count for field in system.sample),
         "parameter_words": sum(field.size for field in system.parameters),
         "parameter_count": len(system.parameters),
         "held_words": sum(plan.held(field, role).count for field in fields),
-        "mean_words": sum(field.size for field in system.contributions),
+        "mean_words": sum(field.size for field in system.combined),
         "own_mean_words": sum(part.count for part in own_means),
-        "mean_sizes": tuple(field.size for field in system.contributions),
+        "mean_sizes": tuple(field.size for field in system.combined),
         "loss": system.results.index("loss"),
         "fields": _fields(plan, role),
         "header_order": _header_order(fields),
         "initial": _initial(plan, role),
         "results": tuple(sorted((name, at) for at, name in enumerate(system.results))),
-        "terms": _terms(system),
-        "update": _update(plan, role),
+        **programs(plan, role),
         "window_words": window_words(plan),
         "restore_words": restore_words(system),
         "manifest_bytes": _manifest_bytes(plan, role),
@@ -86,21 +85,9 @@ def _values(plan: Plan, role: Role) -> dict[str, object]:
     }
 
 
-def _own_means(plan: Plan, role: Role) -> tuple[Part, ...]:
-    """Of each contribution field the coordinates whose totals a role receives."""
-    count = len(plan.roles)
-    if plan.ownership.gradients == "partitioned":
-        return tuple(plan.ownership.owned(f.size, role.index, count) for f in plan.system.contributions)
-    return tuple(part(0, 1, field.size) for field in plan.system.contributions)
-
-
-def _placed(fields: Iterable[Field]) -> tuple[tuple[Field, int], ...]:
-    fields = tuple(fields)
-    return tuple(zip(fields, accumulate((field.size for field in fields), initial=0), strict=False))
-
-
-def _places(array: str, fields: Iterable[Field], prefix: str = "") -> dict[str, Place]:
-    return {prefix + field.name: Place(array, first) for field, first in _placed(fields)}
+def _mass(plan: Plan, role: Role) -> int:
+    """What a role adds to the count of samples; samples that everyone has count once."""
+    return len(plan.rows(role)) if plan.system.has_own_rows or role.index == 0 else 0
 
 
 def _fields(plan: Plan, role: Role) -> tuple[dict[str, object], ...]:
@@ -123,43 +110,6 @@ def _holding(plan: Plan, field: Field) -> str:
     if field.shared:
         return "SHARED"
     return "PARTITIONED" if plan.is_partitioned(field) else "REPLICATED"
-
-
-def _terms(system: System) -> tuple[str, ...]:
-    mean_words = sum(field.size for field in system.contributions)
-    places = {
-        **_places("parameters", system.parameters),
-        **_places("sample", system.sample),
-        **_places("terms", system.contributions),
-        **{name: Place("terms", mean_words + at) for at, name in enumerate(system.results)},
-    }
-    return statements(system.contribution + system.evaluate, places)
-
-
-def _update_places(plan: Plan, role: Role) -> dict[str, Place]:
-    system = plan.system
-    held = tuple(plan.held(field, role).count for field in system.state_fields)
-    means = tuple(part.count for part in _own_means(plan, role))
-    partitioned = plan.ownership.gradients == "partitioned"
-    return {
-        **{
-            field.name: Place("state", first, is_compact=plan.is_partitioned(field))
-            for field, first in zip(system.state_fields, accumulate(held, initial=0), strict=False)
-        },
-        **{
-            f"mean_{field.name}": Place("mean", first, is_compact=partitioned)
-            for field, first in zip(system.contributions, accumulate(means, initial=0), strict=False)
-        },
-        "rate": Place("", 0, system.rate),
-    }
-
-
-def _update(plan: Plan, role: Role) -> tuple[str, ...]:
-    def part(size: int) -> Part:
-        return plan.ownership.owned(size, role.index, len(plan.roles))
-
-    apart = Apart(own_names(plan.system), part) if plan.ownership.is_partitioned else None
-    return statements(plan.system.update, _update_places(plan, role), apart)
 
 
 def _ranges(plan: Plan, role: Role) -> tuple[tuple[int, int], ...]:

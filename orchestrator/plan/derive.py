@@ -11,6 +11,7 @@ import sys
 from array import array
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from itertools import accumulate
 
 from orchestrator.errors import Label, Refusal, RefusedError
 from orchestrator.plan.command import CommandPlan, command_plan
@@ -44,9 +45,22 @@ class Planned:
     targets: Mapping[str, str]
 
     def samples_of(self, role: Role) -> bytes:
-        """The role's rows as the file that travels beside its executable: little-endian binary64."""
-        width = self.plan.system.sample_words
-        return encode(self.words[role.first_sample * width : (role.first_sample + role.samples) * width])
+        """The role's own samples as the file that travels beside its executable: little-endian binary64."""
+        return encode(own_samples(self.plan, role, self.words))
+
+
+def own_samples(plan: Plan, role: Role, words: array[float]) -> array[float]:
+    """Of all sample words those that a role has, row by row."""
+    rows, width = plan.rows(role), plan.system.sample_words
+    if plan.system.has_own_rows:
+        return words[rows.start * width : rows.stop * width]
+    firsts = accumulate((field.size for field in plan.system.sample), initial=0)
+    columns = [
+        first + i
+        for field, first in zip(plan.system.sample, firsts, strict=False)
+        for i in plan.columns(field, role).coordinates
+    ]
+    return array("d", (words[row * width + column] for row in rows for column in columns))
 
 
 def other_plan(planned: Planned) -> Planned:
@@ -108,13 +122,6 @@ def plan_of(run: RunSpec | CommandRunSpec) -> Plan | CommandPlan:
 
 def run_refusals(run: RunSpec) -> Iterable[Refusal]:
     """What a run spec asks for that no engine here realizes: refused by name, never done some other way."""
-    if run.system.kind != "data-parallel":
-        yield Refusal(
-            Label.OWNERSHIP_UNSUPPORTED,
-            f"no program is built for a system of this kind (got {run.system.kind}, expected data-parallel)",
-            run.where("system"),
-            "system",
-        )
     for start, (pairing, count) in zip(run.pairings.starts, run.pairings.runs, strict=False):
         if pairing.device is not None or pairing.target not in NATIVE_TARGETS:
             got = f"device {pairing.device.name}" if pairing.device else pairing.target

@@ -11,7 +11,10 @@ enum { SAMPLE_FILE_WORDS = ROLE_SAMPLES * SAMPLE_WORDS, SAMPLES_PER_LOOK_AT_THE_
 /* One word more where a role may have none: it has an array too. */
 static word state[HELD_WORDS + 1];
 static word samples[SAMPLE_FILE_WORDS + 1];
-static word terms[MASS_WORD];
+static word terms[TERM_WORDS + 1];
+#if FORWARD_COUNT
+static word sums[TERM_WORDS + 1]; /* over all samples, of what is this role's own */
+#endif
 
 uint64_t learner_bits(double value)
 {
@@ -68,17 +71,34 @@ void learner_check_state(void)
     check_finite(state, HELD_WORDS);
 }
 
+/* A sample's words. Now and then a look at the clock. */
+static const word *sample(size_t number)
+{
+    if (number % SAMPLES_PER_LOOK_AT_THE_CLOCK == 0)
+        clock_check_run();
+    return samples + number * SAMPLE_WORDS;
+}
+
+/* Adds up the terms of all samples, in their order. */
+static void add_terms(const word *parameters, const word *forward, word *total)
+{
+    for (size_t i = 0; i < ROLE_SAMPLES; i++) {
+        plan_terms(parameters, sample(i), forward + i, terms);
+        for (size_t at = 0; at < TERM_WORDS; at++)
+            total[at] += terms[at];
+    }
+}
+
 void learner_contribute(const word *parameters, word combined[COMBINED_WORDS])
 {
     memset(combined, 0, COMBINED_WORDS * sizeof(word));
-    for (size_t i = 0; i < ROLE_SAMPLES; i++) {
-        if (i % SAMPLES_PER_LOOK_AT_THE_CLOCK == 0)
-            clock_check_run();
-        plan_terms(parameters, samples + i * SAMPLE_WORDS, terms);
-        for (size_t at = 0; at < MASS_WORD; at++)
-            combined[at] += terms[at];
-    }
-    combined[MASS_WORD] = (word)ROLE_SAMPLES;
+#if FORWARD_COUNT
+    for (size_t i = 0; i < ROLE_SAMPLES; i++)
+        plan_forward(parameters, sample(i), combined + i);
+#else
+    add_terms(parameters, combined, combined);
+#endif
+    combined[MASS_WORD] = (word)ROLE_MASS;
 }
 
 void learner_check_total(const word total[TOTAL_WORDS])
@@ -86,11 +106,48 @@ void learner_check_total(const word total[TOTAL_WORDS])
     check_finite(total, TOTAL_WORDS);
 }
 
-void learner_update(word total[TOTAL_WORDS])
+#if FORWARD_COUNT
+
+void learner_complete(word total[TOTAL_WORDS])
 {
+    memset(sums, 0, sizeof sums);
+    add_terms(learner_field(0), total, sums);
+    check_finite(sums, TERM_WORDS);
+    memcpy(total + OWN_MEAN_WORDS, sums + SUM_WORDS, RESULT_WORDS * sizeof(word));
+}
+
+static void update(word total[TOTAL_WORDS])
+{
+    for (size_t i = 0; i < SUM_WORDS; i++)
+        sums[i] /= total[TOTAL_MASS];
+    plan_update(state, sums);
+}
+
+#else
+
+void learner_complete(word total[TOTAL_WORDS])
+{
+    (void)total;
+}
+
+static void update(word total[TOTAL_WORDS])
+{
+#if IS_LOCAL
+    (void)total;
+    for (size_t i = 0; i < ROLE_SAMPLES; i++)
+        plan_local(state, sample(i));
+#else
     for (size_t i = 0; i < OWN_MEAN_WORDS; i++)
         total[i] /= total[TOTAL_MASS];
     plan_update(state, total);
+#endif
+}
+
+#endif
+
+void learner_update(word total[TOTAL_WORDS])
+{
+    update(total);
     learner_check_state();
 }
 

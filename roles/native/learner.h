@@ -34,6 +34,10 @@ void learner_contribute(const word *parameters, word combined[COMBINED_WORDS]);
 /* Refuses `non-finite` if a word is. */
 void learner_check_total(const word total[TOTAL_WORDS]);
 
+/* Of owners of columns, which have every sample's forward sums now: the sums over samples of what is this role's, and
+ * the results into the total. Refuses `non-finite` if a sum is. */
+void learner_complete(word total[TOTAL_WORDS]);
+
 /* Turns the sums of the total into means, then updates what is this role's to compute. Refuses `non-finite` if the
  * new state is. */
 void learner_update(word total[TOTAL_WORDS]);

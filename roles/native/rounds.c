@@ -20,6 +20,7 @@ static void compute_total(uint64_t round, uint64_t version, word total[COMBINED_
     combine(round, total);
     replica_release();
     learner_check_total(total);
+    learner_complete(total);
 }
 
 #if !UPDATE_IS_WHOLE

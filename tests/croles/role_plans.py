@@ -7,6 +7,7 @@ import hashlib
 from dataclasses import dataclass, replace
 
 from orchestrator.plan import topology
+from orchestrator.plan.derive import own_samples
 from orchestrator.plan.model import Field, Plan, Role, System
 from orchestrator.plan.ownership import Ownership
 from orchestrator.plan.tree import Assignment, Binary, Dot, Number, SquareRoot, Word
@@ -22,9 +23,7 @@ class Case:
     words: tuple[float, ...]
 
     def samples(self, role: Role) -> bytes:
-        width = self.plan.system.sample_words
-        first = role.first_sample * width
-        return words_bytes(self.words[first : first + role.samples * width])
+        return words_bytes(tuple(own_samples(self.plan, role, array.array("d", self.words))))
 
 
 def words_bytes(words: tuple[float, ...]) -> bytes:
