@@ -16,7 +16,6 @@ from orchestrator.plan.model import Plan, Role, System
 from orchestrator.plan.rounds import window_words
 from orchestrator.plan.tree import Assignment, Binary, Expression, Negate, SquareRoot
 
-WORD = 8
 # what no plan changes: code, constants, stack, SHA-256, room for strangers at the root's port
 PROGRAM_BYTES = 64 * 1024
 # at most, for each: a socket with its hello, two frames and a digest; a name twice; a line of results
@@ -86,12 +85,12 @@ def demand(plan: Plan, role: Role) -> Demand:
 
 def _learner(plan: Plan, role: Role) -> Iterable[DemandLine]:
     """The system's own words, and what one owner computes over its samples."""
-    system = plan.system
+    system, size = plan.system, plan.system.word.size
     rows, width = len(plan.rows(role)), sum(plan.columns(field, role).count for field in system.sample)
-    yield _words("samples", f"{rows} rows x {width} words", rows * width, is_persistent=True)
+    yield _words("samples", f"{rows} rows x {width} words", rows * width, size, is_persistent=True)
     words = sum(plan.held(field, role).count for field in system.state_fields)
     of = f"{words} of {system.state_words} words"
-    yield _words("parameters and state held", of, words, is_persistent=True)
+    yield _words("parameters and state held", of, words, size, is_persistent=True)
     # at most, so that it is the same for all roles that hold as many words
     runs = 1 + min(words, sum(len(field.initial_runs) for field in system.state_fields))
     yield _each("initial state", f"{runs} runs of equal words", runs, RUN_BYTES)
@@ -99,19 +98,19 @@ def _learner(plan: Plan, role: Role) -> Iterable[DemandLine]:
     updating = sum(
         _computed(plan, role, each, changing) for each in system.update + system.local if each.local
     )
-    yield _words("temporaries of the update", f"{updating} words", updating)
+    yield _words("temporaries of the update", f"{updating} words", updating, size)
     # an owner of no samples has no program for one
     program = system.contribution + system.evaluate if rows else ()
     own: frozenset[str] = frozenset() if system.has_own_rows else own_sample_names(system)
     contributions = {field.name for field in system.contributions}
     terms = sum(_computed(plan, role, each, own) for each in program if each.target in contributions)
     terms += len(system.results) if rows else 0
-    yield _words("one sample's terms", f"{terms} words", terms)
+    yield _words("one sample's terms", f"{terms} words", terms, size)
     if system.forward:
-        yield _words("sums over samples", f"{terms} words", terms)
+        yield _words("sums over samples", f"{terms} words", terms, size)
     placed = contributions | set(system.results)
     sampling = sum(_computed(plan, role, each, own) for each in program if each.target not in placed)
-    yield _words("temporaries of a sample", f"{sampling} words", sampling)
+    yield _words("temporaries of a sample", f"{sampling} words", sampling, size)
 
 
 def _computed(plan: Plan, role: Role, statement: Assignment, own: frozenset[str]) -> int:
@@ -123,14 +122,15 @@ def _computed(plan: Plan, role: Role, statement: Assignment, own: frozenset[str]
 
 def _combine(plan: Plan, role: Role) -> Iterable[DemandLine]:
     """What is sent and received: own sums whole, those of the neighbours in the tree window by window."""
+    size = plan.system.word.size
     combined, neighbours = plan.system.combined_words, len(plan.topology.children(role.index)) + 1
-    yield _words("sums and totals", f"{combined} words", combined)
+    yield _words("sums and totals", f"{combined} words", combined, size)
     window = window_words(plan)
-    yield _words("windows", f"{neighbours} x {window} words", neighbours * window)
+    yield _words("windows", f"{neighbours} x {window} words", neighbours * window, size)
     yield _each("peers", f"{neighbours} neighbours", neighbours, PEER_BYTES)
     if plan.system.has_own_rows and plan.ownership.parameters == "partitioned":
         words = sum(field.size for field in plan.system.parameters)
-        yield _words("read replica, in a round", f"{words} words", words, is_static=False)
+        yield _words("read replica, in a round", f"{words} words", words, size, is_static=False)
 
 
 def _program(plan: Plan, role: Role) -> Iterable[DemandLine]:
@@ -138,7 +138,7 @@ def _program(plan: Plan, role: Role) -> Iterable[DemandLine]:
     system, named = plan.system, len(plan.topology.children(role.index)) + 1
     fields = len(system.state_fields)
     window = restore_words(system)
-    yield _each("restore window", f"{window} words", window, WORD + 1)
+    yield _each("restore window", f"{window} words", window, system.word.size + 1)
     own = named * (MANIFEST_ROLE_BYTES + fields * MANIFEST_REGION_BYTES)
     manifest = max(MANIFEST_BYTES, own)
     formula = (
@@ -166,10 +166,8 @@ def _operations(node: Assignment | Expression) -> int:
             return 1
 
 
-def _words(
-    what: str, formula: str, words: int, *, is_persistent: bool = False, is_static: bool = True
-) -> DemandLine:
-    return DemandLine(what, f"{formula} x {WORD} bytes", words * WORD, is_persistent, is_static)
+def _words(what: str, formula: str, words: int, size: int, **kind: bool) -> DemandLine:
+    return DemandLine(what, f"{formula} x {size} bytes", words * size, **kind)
 
 
 def _each(what: str, formula: str, count: int, size: int) -> DemandLine:

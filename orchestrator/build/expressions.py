@@ -58,14 +58,14 @@ class Place:
 
 
 def constant(value: float) -> str:
-    """A binary64 constant, exactly; parenthesised where it has a sign.
+    """A word, exactly, as a C constant; parenthesised where it has a sign.
 
     Raises:
         ValueError: it is not finite.
     """
     if not math.isfinite(value):
         raise ValueError(f"a constant must be finite (got {value!r})")
-    return f"({value.hex()})" if math.copysign(1.0, value) < 0 else value.hex()
+    return f"((word){value.hex()})" if math.copysign(1.0, value) < 0 else f"(word){value.hex()}"
 
 
 @dataclass(frozen=True)
@@ -180,7 +180,8 @@ class _Statement:
             case Negate(operand):
                 return f"(-{self._expression(operand)})"
             case SquareRoot(operand):
-                return f"__builtin_sqrt({self._expression(operand)})"
+                # of a narrower word the root is taken in binary64 and rounded once, which is exact
+                return f"(word)__builtin_sqrt({self._expression(operand)})"
             case Binary(operator, left, right):
                 return f"({self._expression(left)} {operator} {self._expression(right)})"
             case Dot(left_name, right_name, size):

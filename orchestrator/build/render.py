@@ -49,7 +49,7 @@ def _values(plan: Plan, role: Role) -> dict[str, object]:
     fields = system.state_fields
     own_means = own_means_of(plan, role)
     return {
-        "word": {"c": "double", "dtype": "F64"},
+        "word": system.word,
         "plan_digest": _digest(plan.digest),
         "system_digest": _digest(system.digest),
         "role": role,

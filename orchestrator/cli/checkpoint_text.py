@@ -24,8 +24,6 @@ _SHORT = 16
 
 def set_json(name: str, outline: Outline) -> dict[str, Any]:
     """Give what a set's manifests say."""
-    from orchestrator.qualify.readings import DTYPE
-
     manifest = outline.manifest
     return {
         "name": name,
@@ -37,7 +35,10 @@ def set_json(name: str, outline: Outline) -> dict[str, Any]:
         "run": manifest.top.capture.run,
         "time": _time(manifest.time_ms),
         "owners": manifest.owners,
-        "fields": [{"name": field, "dtype": DTYPE, "shape": [size]} for field, size in outline.sizes.items()],
+        "fields": [
+            {"name": field, "dtype": outline.word.dtype, "shape": [size]}
+            for field, size in outline.sizes.items()
+        ],
         "shards": [_shard_json(shard) for shard in outline.shards],
         "manifests": [part.as_json() for part in outline.parts],
     }

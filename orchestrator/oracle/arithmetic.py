@@ -1,22 +1,26 @@
-"""Runs a system's typed statements in Python binary64, in the declared order.
+"""Runs a system's typed statements in Python, word by word, in the declared order.
 
 A word is one value, or a *column*: its value in each of many samples. Samples never meet in a statement, so
 an operation may run down whole columns before the next one begins: within every sample the order stays the
 declared one. Python's float is IEEE 754 binary64 and each of its operators rounds once, so the bits equal a
-correct realization's. Sums are reductions from the left: the built-in `sum` compensates from Python 3.12 on.
-Where Python raises (division by zero, square root of a negative) the IEEE result is given instead.
+correct realization's; narrower words are rounded after every operation, which is exact
+(`orchestrator.plan.words` says why). Sums are reductions from the left: the built-in `sum` compensates from
+Python 3.12 on. Where Python raises (division by zero, square root of a negative) the IEEE result is given
+instead.
 """
 
 from __future__ import annotations
 
 import math
 import operator
+from array import array
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import reduce
 from typing import Generic, TypeVar
 
 from orchestrator.plan import tree
+from orchestrator.plan.words import BINARY64, WordType
 
 Word = TypeVar("Word")
 Column = list[float]
@@ -41,11 +45,22 @@ class Words(Generic[Word]):
 SINGLE: Words[float] = Words(lambda number: number, lambda operation: operation)
 
 
-def columns(samples: int) -> Words[Column]:
+def single(word: WordType) -> Words[float]:
+    """Words of one value each."""
+    if word is BINARY64:
+        return SINGLE
+    return Words(lambda number: number, lambda operation: lambda *words: word.rounded(operation(*words)))
+
+
+def columns(samples: int, word: WordType = BINARY64) -> Words[Column]:
     """Words of this many samples."""
-    return Words(
-        lambda number: [number] * samples, lambda operation: lambda *words: list(map(operation, *words))
-    )
+
+    def each(operation: Callable[..., float]) -> Callable[..., Column]:
+        if word is BINARY64:
+            return lambda *words: list(map(operation, *words))
+        return lambda *words: array(word.typecode, map(operation, *words)).tolist()
+
+    return Words(lambda number: [number] * samples, each)
 
 
 def compile_statements(

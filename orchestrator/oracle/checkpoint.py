@@ -26,7 +26,7 @@ from orchestrator.oracle.manifest import (
     read_part,
 )
 from orchestrator.oracle.reference import state_digest
-from orchestrator.oracle.shards import WORD, captured, header, is_right, words_in
+from orchestrator.oracle.shards import captured, header, is_right, words_in
 from orchestrator.plan.model import System
 
 __all__ = ["MANIFEST", "Checkpoint", "CheckpointError", "manifest_name", "part_name", "read_set", "set_names"]
@@ -208,7 +208,10 @@ def _load(
     system: System, root: PartManifest, shards: Sequence[Shard], files: Mapping[str, bytes]
 ) -> array[float]:
     """The state vector out of shards that cover it, each of them checked first."""
-    fields = {field.name: array("d", bytes(WORD * field.size)) for field in system.state_fields}
+    word = system.word
+    fields = {
+        field.name: array(word.typecode, bytes(word.size * field.size)) for field in system.state_fields
+    }
     capture = (root.capture.epoch, root.capture.run, root.version)
     for shard in shards:
         data = files[shard.file]
@@ -217,14 +220,14 @@ def _load(
             message = f"{shard.file} is of another capture (got {got}, expected {capture})"
             raise CheckpointError(Label.CHECKPOINT_CAPTURE, message)
         _check_digest(shard, data)
-        start = header(system.digest, root.version, root.capture, shard.regions)
-        if not is_right(data, start, shard.regions):
+        start = header(system.digest, root.version, root.capture, shard.regions, word)
+        if not is_right(data, start, shard.regions, word):
             raise CheckpointError(
                 Label.CHECKPOINT_CHUNK, f"{shard.file} is not the file that its regions demand"
             )
-        for region, words in words_in(data, start, shard.regions):
+        for region, words in words_in(data, start, shard.regions, word):
             fields[region.field][region.words] = words
-    state = array("d")
+    state = array(word.typecode)
     for field in system.state_fields:
         state += fields[field.name]
     return state

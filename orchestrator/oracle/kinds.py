@@ -12,7 +12,7 @@ from array import array
 from collections.abc import Callable
 from functools import reduce
 
-from orchestrator.oracle.arithmetic import SINGLE, compile_statements
+from orchestrator.oracle.arithmetic import compile_statements
 from orchestrator.oracle.reference import Reference, Version, finite, place, store_of
 from orchestrator.plan.model import Field, Plan, Role
 from orchestrator.plan.tree import Assignment, Dot, Sum, names
@@ -36,13 +36,14 @@ class _Columns(Reference):
         if not isinstance(value, Dot | Sum):
             raise TypeError(f"no sum over coordinates (got {value!r})")
         own = plan.ownership.owned(value.size, role.index, len(plan.roles))
+        multiply = self._samples.each(operator.mul)
         terms: list[Column] = []
         for i in own.coordinates:
             first, *others = (self._inner[name][i] for name in names(value))
-            terms.append(list(map(operator.mul, first, others[0])) if others else first)
+            terms.append(multiply(first, others[0]) if others else first)
         if not terms:
             return [0.0] * plan.system.rows
-        return reduce(lambda left, right: list(map(operator.add, left, right)), terms)
+        return reduce(self._samples.each(operator.add), terms)
 
     def _mass(self, role: Role) -> float:
         """All samples are everyone's; they count once."""
@@ -92,9 +93,9 @@ class Independent(_Columns):
         self._sample_program = compile_statements(apart, self._inner, self._samples)
         self._sums_of_results = tuple(each for each in system.evaluate if each.target in system.results)
         self._fields: tuple[Field, ...] = system.state_fields + system.sample
-        self._outer = store_of(self._fields, SINGLE)
+        self._outer = store_of(self._fields, self._single)
         self._outer["rate"] = [system.rate]
-        self._local_program = compile_statements(system.local, self._outer, SINGLE)
+        self._local_program = compile_statements(system.local, self._outer, self._single)
         width = system.sample_words
         self._rows = [words[at : at + width] for at in range(0, len(words), width)]
 
@@ -104,7 +105,7 @@ class Independent(_Columns):
 
         def own(role: Role) -> list[float]:
             partials = (self._partial(statement, role) for statement in self._sums_of_results)
-            return [*(reduce(operator.add, column, 0.0) for column in partials), self._mass(role)]
+            return [*(reduce(self._add, column, 0.0) for column in partials), self._mass(role)]
 
         return own
 
@@ -117,7 +118,7 @@ class Independent(_Columns):
             place(self._outer, system.sample, row)
             for step in self._local_program:
                 step()
-        words = array("d")
+        words = array(system.word.typecode)
         for field in system.state_fields:
             words.extend(self._outer[field.name])
         return Version(number, finite(words, number, "the new state"), self._results(total))

@@ -86,7 +86,7 @@ def _shard_bytes(
     regions: Sequence[Region],
     fields: Mapping[str, array[float]],
 ) -> bytes:
-    start = header(system.digest, version, capture, regions)
+    start = header(system.digest, version, capture, regions, system.word)
     return packed(start, [fields[region.field][region.words] for region in regions])
 
 

@@ -22,8 +22,9 @@ from functools import reduce
 from itertools import islice
 from typing import TypeVar
 
-from orchestrator.oracle.arithmetic import SINGLE, Store, Word, Words, columns, compile_statements, divide
+from orchestrator.oracle.arithmetic import Store, Word, Words, columns, compile_statements, divide, single
 from orchestrator.plan.model import Field, Plan, Role
+from orchestrator.plan.words import WordType
 
 
 class NonFiniteError(Exception):
@@ -55,7 +56,7 @@ class Version:
 
 
 def encoded(words: array[float]) -> bytes:
-    """The words as they lie in files and frames: little-endian binary64, on every machine."""
+    """The words as they lie in files and frames: little-endian, on every machine."""
     if sys.byteorder == "little":
         return words.tobytes()
     swapped = array(words.typecode, words)
@@ -63,9 +64,9 @@ def encoded(words: array[float]) -> bytes:
     return swapped.tobytes()
 
 
-def decoded(data: bytes) -> array[float]:
+def decoded(data: bytes, word: WordType) -> array[float]:
     """The words that lie so in a file."""
-    words = array("d", data)
+    words = array(word.typecode, data)
     if sys.byteorder != "little":
         words.byteswap()
     return words
@@ -78,7 +79,7 @@ def state_digest(words: array[float]) -> str:
 
 def held_words(plan: Plan, role: Role, words: array[float]) -> array[float]:
     """The words of a state vector that a role holds from update to update, in field and index order."""
-    held, at = array("d"), 0
+    held, at = words[:0], 0
     for field in plan.system.state_fields:
         own = plan.held(field, role).coordinates
         held += words[at + own.start : at + own.stop : own.step]
@@ -109,7 +110,9 @@ class Reference:
         self._plan = plan
         system = plan.system
         # the samples of all owners at once: to the per-sample program it is nothing who owns one
-        samples = self._samples = columns(system.rows)
+        samples = self._samples = columns(system.rows, system.word)
+        self._single = single(system.word)
+        self._add, self._divide = self._single.each(operator.add), self._single.each(divide)
         self._constant = samples.constant
         self._inner = store_of(system.parameters + system.sample, samples)
         place(
@@ -124,13 +127,14 @@ class Reference:
         self._terms += [self._inner[name] for name in system.results]
         means = tuple(Field(f"mean_{field.name}", field.size) for field in system.contributions)
         self._read = system.state_fields + means
-        self._outer = store_of(self._read, SINGLE)
+        self._outer = store_of(self._read, self._single)
         self._outer["rate"] = [system.rate]
-        self._update_program = compile_statements(system.update, self._outer, SINGLE)
+        self._update_program = compile_statements(system.update, self._outer, self._single)
 
     def initial(self) -> Version:
         """Version 0."""
-        words = array("d", (word for field in self._plan.system.state_fields for word in field.initial))
+        system = self._plan.system
+        words = array(system.word.typecode, (word for field in system.state_fields for word in field.initial))
         return Version(0, words, {})
 
     def versions(self, start: Version | None = None) -> Iterator[Version]:
@@ -170,18 +174,18 @@ class Reference:
     def _sums(self, rows: range) -> list[float]:
         """Contributions, results and mass of these samples, each word summed from +0.0 in their order."""
         own = slice(rows.start, rows.stop)
-        sums = [reduce(operator.add, word[own], 0.0) for term in self._terms for word in term]
+        sums = [reduce(self._add, word[own], 0.0) for term in self._terms for word in term]
         return [*sums, float(len(rows))]
 
     def _advance(self, version: Version) -> Version:
         number = version.number + 1
         system = self._plan.system
         total = self._total(version, number)
-        means = (divide(word, total[-1]) for word in total)
+        means = (self._divide(word, total[-1]) for word in total)
         place(self._outer, self._read, (*version.words, *means))
         for step in self._update_program:
             step()
-        words = array("d")
+        words = array(system.word.typecode)
         for field in system.state_fields:
             words.extend(self._outer[field.name])
         return Version(number, finite(words, number, "the new state"), self._results(total))
@@ -205,7 +209,7 @@ class Reference:
                 own, following = contribution(roles[child]), iter(children(child))
             elif open_:
                 above, following = open_.pop()
-                own = list(map(operator.add, above, own))
+                own = list(map(self._add, above, own))
             else:
                 return own
 

@@ -15,8 +15,9 @@ from evidence.canonical import dumps
 from orchestrator.oracle.manifest import SCHEMA, Capture, Region
 from orchestrator.oracle.reference import decoded, encoded
 from orchestrator.plan.model import Plan, Role
+from orchestrator.plan.words import BINARY32, BINARY64, WordType
 
-WORD = 8
+_ALIGNED = 8
 _LENGTH = struct.Struct("<Q")
 _MOST_OF_A_HEADER = 1 << 20  # what a file says of its length is not believed beyond it
 _METADATA = re.compile(
@@ -36,8 +37,8 @@ def regions_of(plan: Plan, role: Role) -> tuple[Region, ...]:
     return tuple(Region(name, part) for name, part in parts if part.count)
 
 
-def header(system: str, version: int, capture: Capture, regions: Sequence[Region]) -> bytes:
-    """The one header of these regions: keys sorted, words in field order, padded to whole words."""
+def header(system: str, version: int, capture: Capture, regions: Sequence[Region], word: WordType) -> bytes:
+    """The one header of these regions: keys sorted, words in field order, padded to 8 bytes."""
     content: dict[str, Any] = {
         "__metadata__": {
             "epoch": str(capture.epoch),
@@ -49,12 +50,26 @@ def header(system: str, version: int, capture: Capture, regions: Sequence[Region
     }
     at = 0
     for region in regions:
-        end = at + WORD * region.part.count
-        content[region.tensor] = {"data_offsets": [at, end], "dtype": "F64", "shape": [region.part.count]}
+        end = at + word.size * region.part.count
+        content[region.tensor] = {
+            "data_offsets": [at, end],
+            "dtype": word.dtype,
+            "shape": [region.part.count],
+        }
         at = end
     text = dumps(content)
-    text += b" " * (-len(text) % WORD)
+    text += b" " * (-len(text) % _ALIGNED)
     return _LENGTH.pack(len(text)) + text
+
+
+def word_said(data: bytes) -> WordType:
+    """The words that a shard's header says it holds; binary64 where it says nothing that is known."""
+    end = (
+        min(_LENGTH.size + _LENGTH.unpack_from(data)[0], _MOST_OF_A_HEADER)
+        if len(data) >= _LENGTH.size
+        else 0
+    )
+    return BINARY32 if f'"dtype":"{BINARY32.dtype}"'.encode() in data[:end] else BINARY64
 
 
 def captured(data: bytes) -> tuple[int, str, int] | None:
@@ -66,19 +81,21 @@ def captured(data: bytes) -> tuple[int, str, int] | None:
     return (int(found[1]), found[2].decode(), int(found[3])) if found else None
 
 
-def words_in(data: bytes, start: bytes, regions: Sequence[Region]) -> Iterator[tuple[Region, array[float]]]:
+def words_in(
+    data: bytes, start: bytes, regions: Sequence[Region], word: WordType
+) -> Iterator[tuple[Region, array[float]]]:
     """The words of each region of a shard that begins with its right header, `start`."""
     at = len(start)
     for region in regions:
-        end = at + WORD * region.part.count
-        yield region, decoded(data[at:end])
+        end = at + word.size * region.part.count
+        yield region, decoded(data[at:end], word)
         at = end
 
 
-def is_right(data: bytes, start: bytes, regions: Sequence[Region]) -> bool:
+def is_right(data: bytes, start: bytes, regions: Sequence[Region], word: WordType) -> bool:
     """Whether a file is what its regions demand: their header, and as many words as they have."""
     words = sum(region.part.count for region in regions)
-    return data.startswith(start) and len(data) == len(start) + WORD * words
+    return data.startswith(start) and len(data) == len(start) + word.size * words
 
 
 def packed(start: bytes, words: Sequence[array[float]]) -> bytes:

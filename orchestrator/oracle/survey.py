@@ -28,8 +28,9 @@ from orchestrator.oracle.manifest import (
     read_part,
 )
 from orchestrator.oracle.reference import encoded
-from orchestrator.oracle.shards import WORD, captured, header, is_right, words_in
+from orchestrator.oracle.shards import captured, header, is_right, word_said, words_in
 from orchestrator.plan.model import System
+from orchestrator.plan.words import WordType
 
 MOST_WORDS = 1 << 26  # of a state: what a manifest alone claims is not made room for beyond it
 
@@ -57,6 +58,7 @@ class Outline:
         shards: every shard that they name.
         sizes: field -> words, in the order of the state vector; the system's, or as far as regions reach.
         is_ordered: whether that order is certain.
+        word: what its words are: the system's, or what its first shard says.
         faults: of the manifests, and of their regions against the sizes.
     """
 
@@ -66,6 +68,7 @@ class Outline:
     shards: tuple[Shard, ...]
     sizes: Sizes
     is_ordered: bool
+    word: WordType
     faults: tuple[Fault, ...]
 
 
@@ -75,7 +78,7 @@ class Survey:
 
     Attributes:
         outline: what its manifests say.
-        words: field -> its words, binary64; whole only where there is no fault.
+        words: field -> its words; whole only where there is no fault.
         faults: all that is wrong with it.
         is_decided: whether the `state` digest could be recomputed, if nothing else is wrong.
     """
@@ -117,7 +120,8 @@ def outline(file: str, read: Read, system: System | None = None) -> Outline:
     faults += _order_faults(file, shards, sizes, is_ordered=is_ordered)
     faults += _cover_faults(file, shards, sizes)
     named = tuple(each for part in parts for each in part.parts)
-    return Outline(file, manifest, named, shards, sizes, is_ordered, tuple(faults))
+    word = system.word if system is not None else _word_said(shards, read)
+    return Outline(file, manifest, named, shards, sizes, is_ordered, word, tuple(faults))
 
 
 def survey(file: str, read: Read, system: System | None = None) -> Survey:
@@ -238,11 +242,17 @@ def _cover_faults(file: str, shards: Sequence[Shard], sizes: Sizes) -> Iterable[
             yield Fault(Label.CHECKPOINT_COVERAGE, file, message)
 
 
+def _word_said(shards: Iterable[Shard], read: Read) -> WordType:
+    return word_said(next((data for shard in shards if (data := read(shard.file)) is not None), b""))
+
+
 def _room(found: Outline) -> dict[str, array[float]]:
     """Zeros for every word; none where the sizes are not to be believed."""
     if sum(found.sizes.values()) > MOST_WORDS:
         return {}
-    return {name: array("d", bytes(WORD * size)) for name, size in found.sizes.items()}
+    return {
+        name: array(found.word.typecode, bytes(found.word.size * size)) for name, size in found.sizes.items()
+    }
 
 
 def _load(
@@ -259,12 +269,12 @@ def _load(
     if fault := _digest_fault(shard, data):
         return fault
     demand = Fault(Label.CHECKPOINT_CHUNK, shard.file, "it is not the file that its regions demand")
-    if sum(region.part.count for region in shard.regions) > len(data) // WORD:
+    if sum(region.part.count for region in shard.regions) > len(data) // found.word.size:
         return demand  # whose numbers no header can hold
-    start = header(found.manifest.system, top.version, top.capture, shard.regions)
-    if not is_right(data, start, shard.regions):
+    start = header(found.manifest.system, top.version, top.capture, shard.regions, found.word)
+    if not is_right(data, start, shard.regions, found.word):
         return demand
-    for region, own in words_in(data, start, shard.regions):
+    for region, own in words_in(data, start, shard.regions, found.word):
         if region.words.stop <= len(words.get(region.field, ())):
             words[region.field][region.words] = own
     return None

@@ -19,13 +19,15 @@ from orchestrator.plan.model import Field, Plan, Role, System
 from orchestrator.plan.ownership import Ownership
 from orchestrator.plan.programs import Programs, type_programs
 from orchestrator.plan.roles import Roles
+from orchestrator.plan.rounding import rounding_refusals, sample_words, state_fields
 from orchestrator.plan.separability import separability_refusals
 from orchestrator.plan.topology import Topology, star
-from orchestrator.spec.data import Samples, read_samples
+from orchestrator.plan.words import WORD_TYPES
+from orchestrator.spec.data import read_samples
 from orchestrator.spec.names import ByName
 from orchestrator.spec.program import CommandRunSpec
 from orchestrator.spec.run import Hierarchy, RunSpec
-from orchestrator.spec.system import FieldSpec, SystemSpec, header
+from orchestrator.spec.system import SystemSpec, header
 
 NATIVE_TARGETS = ("x86_64-linux", "aarch64-linux")
 
@@ -45,7 +47,7 @@ class Planned:
     targets: Mapping[str, str]
 
     def samples_of(self, role: Role) -> bytes:
-        """The role's own samples as the file that travels beside its executable: little-endian binary64."""
+        """The role's own samples as the file that travels beside its executable: little-endian words."""
         return encode(own_samples(self.plan, role, self.words))
 
 
@@ -60,7 +62,7 @@ def own_samples(plan: Plan, role: Role, words: array[float]) -> array[float]:
         for field, first in zip(plan.system.sample, firsts, strict=False)
         for i in plan.columns(field, role).coordinates
     ]
-    return array("d", (words[row * width + column] for row in rows for column in columns))
+    return array(words.typecode, (words[row * width + column] for row in rows for column in columns))
 
 
 def other_plan(planned: Planned) -> Planned:
@@ -75,10 +77,10 @@ def other_plan(planned: Planned) -> Planned:
 
 
 def encode(words: array[float]) -> bytes:
-    """Binary64 words in the wire and file encoding: little-endian, on every controller."""
+    """Words in the wire and file encoding: little-endian, on every controller."""
     if sys.byteorder == "little":
         return words.tobytes()
-    swapped = array("d", words)
+    swapped = array(words.typecode, words)
     swapped.byteswap()
     return swapped.tobytes()
 
@@ -91,7 +93,7 @@ def derive(run: RunSpec) -> Planned:
     """
     refusals = list(run_refusals(run))
     programs, found = type_programs(run.system)
-    refusals += found
+    refusals += (*found, *rounding_refusals(run.system))
     if programs is not None and _ownership(run).is_partitioned:
         refusals += separability_refusals(run.system, programs)
     if refusals or programs is None:
@@ -99,14 +101,15 @@ def derive(run: RunSpec) -> Planned:
     samples = read_samples(
         run.system.data, sum(size for _, size in run.system.sample), header(dict(run.system.sample))
     )
+    words = sample_words(samples.words, WORD_TYPES[run.system.numerics], run.system.data)
     return Planned(
         Plan(
-            system=_system(run.system, programs, samples),
+            system=_system(run.system, programs, words),
             roles=Roles(run.roles, run.samples),
             topology=_topology(run),
             ownership=_ownership(run),
         ),
-        samples.words,
+        words,
         ByName(run.roles, run.targets),
     )
 
@@ -134,21 +137,22 @@ def run_refusals(run: RunSpec) -> Iterable[Refusal]:
             )
 
 
-def _system(spec: SystemSpec, programs: Programs, samples: Samples) -> System:
+def _system(spec: SystemSpec, programs: Programs, words: array[float]) -> System:
+    word = WORD_TYPES[spec.numerics]
     return System(
         name=spec.name,
         kind=spec.kind,
-        parameters=_fields(spec.parameters),
-        state=_fields(spec.state),
+        parameters=state_fields(spec.parameters, word),
+        state=state_fields(spec.state, word),
         sample=tuple(Field(name, size) for name, size in spec.sample),
         contributions=programs.contributions,
         contribution=programs.contribution,
         update=programs.update,
         evaluate=programs.evaluate,
         results=programs.results,
-        rate=spec.rate,
-        rows=samples.rows,
-        samples_sha256=hashlib.sha256(encode(samples.words)).hexdigest(),
+        rate=word.rounded(spec.rate),
+        rows=len(words) // spec.width,
+        samples_sha256=hashlib.sha256(encode(words)).hexdigest(),
         numerics=spec.numerics,
         forward=programs.forward,
         local=programs.local,
@@ -164,7 +168,3 @@ def _topology(run: RunSpec) -> Topology:
     if isinstance(run.topology, Hierarchy):
         return Topology("hierarchy", len(run.roles), run.topology.fan_out)
     return star(len(run.roles)) if len(run.roles) > 1 else Topology(run.topology, 1, 1)
-
-
-def _fields(specs: Iterable[FieldSpec]) -> tuple[Field, ...]:
-    return tuple(Field(spec.name, spec.size, spec.initial, spec.shared) for spec in specs)

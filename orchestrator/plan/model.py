@@ -1,8 +1,8 @@
 """The plan: system, sample digest, roles, topology, ownership, combine order, numerics, and its identities.
 
 Knows nothing about epochs, update counts, ports, targets, devices or paths: two deployments of one plan
-have the same digest. Words are IEEE 754 binary64; the *state vector* is every parameter field, then every
-optimizer state field, in declared field and index order.
+have the same digest. Words are IEEE 754 numbers of one width; the *state vector* is every parameter field,
+then every optimizer state field, in declared field and index order.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from orchestrator.plan.roles import Role as Role  # noqa: PLC0414  # a plan's ro
 from orchestrator.plan.roles import roles_json
 from orchestrator.plan.topology import Topology
 from orchestrator.plan.tree import Assignment, as_json
+from orchestrator.plan.words import WORD_TYPES, WordType
 from orchestrator.spec.repeated import Repeated, repeated
 from orchestrator.spec.system import BY_ROWS
 
@@ -65,8 +66,8 @@ class System:
         results: scalars that `evaluate` assigns, in order, `loss` among them; each is summed over samples.
         rate: the constant that `update` reads as `rate`.
         rows: samples.
-        samples_sha256: of all sample words, row by row, little-endian binary64.
-        numerics: `binary64-ordered`.
+        samples_sha256: of all sample words, row by row, little-endian.
+        numerics: `binary64-ordered` or `binary32-ordered`.
         forward: of `coordinate-owned`, for each sample the sums over coordinates that owners make together.
         local: of `independent`, what one sample does to each coordinate; it is instead of the update.
     """
@@ -87,6 +88,11 @@ class System:
     numerics: str
     forward: tuple[Assignment, ...] = ()
     local: tuple[Assignment, ...] = ()
+
+    @property
+    def word(self) -> WordType:
+        """What states, samples and contributions are made of."""
+        return WORD_TYPES[self.numerics]
 
     @property
     def state_fields(self) -> tuple[Field, ...]:

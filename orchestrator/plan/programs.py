@@ -22,6 +22,7 @@ from orchestrator.errors import Label, Refusal
 from orchestrator.plan import grammar, shapes
 from orchestrator.plan.model import Field
 from orchestrator.plan.tree import Assignment, Dot, Sum, names
+from orchestrator.plan.words import WORD_TYPES
 from orchestrator.spec.system import Statement, SystemSpec
 
 MEAN = "mean_"
@@ -83,9 +84,13 @@ def _of_contributions(out: _Collector, spec: SystemSpec) -> Programs:
     parameters = {field.name: field.size for field in spec.parameters}
     state = {field.name: field.size for field in spec.state}
     sample = {field.name: field.size for field in spec.sample}
+    word = WORD_TYPES[spec.numerics]
 
     inner = shapes.Scope(
-        {**parameters, **sample}, {}, why_not=_absent(state, "contributions read parameters and one sample")
+        {**parameters, **sample},
+        {},
+        why_not=_absent(state, "contributions read parameters and one sample"),
+        word=word,
     )
     forward = out.program(spec.forward, inner)
     _check_sums(out, spec, spec.forward, forward)
@@ -94,7 +99,7 @@ def _of_contributions(out: _Collector, spec: SystemSpec) -> Programs:
     locals_of_contribution = dict(inner.assigned)
 
     broken_means = {f"{MEAN}{name}" for name in inner.broken}
-    scope = shapes.Scope(dict(inner.readable), {}, why_not=inner.why_not, broken=set(inner.broken))
+    scope = shapes.Scope(dict(inner.readable), {}, why_not=inner.why_not, broken=set(inner.broken), word=word)
     evaluate = out.program(spec.evaluate, scope)
     _check_results(out, spec, evaluate, _results(evaluate, _is_assigned))
 
@@ -103,7 +108,9 @@ def _of_contributions(out: _Collector, spec: SystemSpec) -> Programs:
     readable = {**parameters, **state, "rate": 1, **means}
     not_here = _absent(sample, "an update reads means, not single samples")
     writable = {**parameters, **state}
-    update = out.program(spec.update, shapes.Scope(readable, writable, why_not=not_here, broken=broken_means))
+    update = out.program(
+        spec.update, shapes.Scope(readable, writable, why_not=not_here, broken=broken_means, word=word)
+    )
     results = _results(evaluate, _is_assigned)
     return Programs(contributions, contribution, update, evaluate, results, forward, ())
 
@@ -113,10 +120,13 @@ def _independent(out: _Collector, spec: SystemSpec) -> Programs:
     parameters = {field.name: field.size for field in spec.parameters}
     state = {field.name: field.size for field in spec.state}
     sample = {field.name: field.size for field in spec.sample}
+    word = WORD_TYPES[spec.numerics]
     own = {**parameters, **state}
-    local = out.program(spec.local, shapes.Scope({**own, **sample, "rate": 1}, own))
+    local = out.program(spec.local, shapes.Scope({**own, **sample, "rate": 1}, own, word=word))
     not_here = _absent(state, "evaluation reads parameters and one sample")
-    evaluate = out.program(spec.evaluate, shapes.Scope({**parameters, **sample}, {}, why_not=not_here))
+    evaluate = out.program(
+        spec.evaluate, shapes.Scope({**parameters, **sample}, {}, why_not=not_here, word=word)
+    )
     results = _results(evaluate, _is_sum)
     _check_results(out, spec, evaluate, results)
     if len(evaluate) == len(spec.evaluate):

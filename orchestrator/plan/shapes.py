@@ -10,10 +10,12 @@ A name whose own statement was refused is *broken*: nothing is said of what read
 from __future__ import annotations
 
 import difflib
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from orchestrator.plan import grammar, tree
+from orchestrator.plan.words import BINARY64, WordType
 
 
 class ShapeError(Exception):
@@ -39,6 +41,7 @@ class Scope:
         assigned: locals that a statement has assigned.
         why_not: names that exist but not here -> the reason, for the message.
         broken: names that refused statements would have assigned.
+        word: what constants are rounded to.
     """
 
     readable: dict[str, int]
@@ -46,6 +49,7 @@ class Scope:
     assigned: dict[str, int] = field(default_factory=dict)
     why_not: Mapping[str, str] = field(default_factory=dict)
     broken: set[str] = field(default_factory=set)
+    word: WordType = BINARY64
 
     def break_name(self, name: str) -> None:
         """Marks what a refused statement would have assigned, unless it is known all the same."""
@@ -129,7 +133,7 @@ def _expression(  # noqa: PLR0911  # one line for each kind of node
 ) -> tree.Expression:
     match node:
         case grammar.Constant(value):
-            return tree.Number(value)
+            return tree.Number(_rounded(value, scope.word))
         case grammar.Operation(_, None, right):
             return tree.Negate(_expression(right, scope, stepping))
         case grammar.Operation(operator, left, right) if left is not None:
@@ -149,6 +153,12 @@ def _expression(  # noqa: PLR0911  # one line for each kind of node
         case grammar.Name():
             return _word(node, scope, stepping)
     raise AssertionError(node)
+
+
+def _rounded(value: float, word: WordType) -> float:
+    if math.isinf(rounded := word.rounded(value)):
+        raise ShapeError(f"constant is too large (got {value!r}, expected a finite {word.dtype} number)", 0)
+    return rounded
 
 
 def _word(name: grammar.Name, scope: Scope, stepping: dict[str, int]) -> tree.Word:

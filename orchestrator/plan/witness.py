@@ -79,7 +79,8 @@ def witness(planned: Planned) -> Planned:
     resolved = triples(plan.topology)
     wanted = sum(field.size for field in plan.system.contributions)
     width = max(len(resolved), min(wanted, MAX_WORDS // rows))
-    words = array("d", bytes(8 * width * rows))
+    kind = plan.system.word
+    words = array(kind.typecode, bytes(kind.size * width * rows))
     for at in range(width):
         for sample, word in zip(resolved[at % len(resolved)], (LARGE, -LARGE, 1.0), strict=True):
             words[sample * width + at] = word

@@ -36,7 +36,9 @@ def holds_its_own(launched: Launched, wanted: Wanted, role: Role, version: int) 
     view, plan = launched.view, launched.view.planned.plan
     data = view.bytes(launched.file(role.name, f"checkpoint/{shard_name(version, role.name)}")) or b""
     regions = regions_of(plan, role)
-    return is_right(data, header(plan.system.digest, version, _capture(view, wanted.epoch), regions), regions)
+    word = plan.system.word
+    start = header(plan.system.digest, version, _capture(view, wanted.epoch), regions, word)
+    return is_right(data, start, regions, word)
 
 
 def _capture(view: View, epoch: int) -> Capture:

@@ -18,8 +18,6 @@ from orchestrator.qualify.command.state import State
 from orchestrator.qualify.command.tensors import NotFiniteError, Tensor, Tensors, TensorsError
 from orchestrator.qualify.sets import OwnSet, Place, Set
 
-DTYPE = "F64"
-
 
 @dataclass(frozen=True)
 class Reading:
@@ -59,7 +57,10 @@ def reading(place: Place, found: Set | OwnSet) -> Reading:
         said = survey(found.manifest.name, found.read, place.system)
     except CheckpointError as error:
         return Reading({}, None, (_unreadable(found, error),))
-    tensors = {name: Tensor(DTYPE, (len(words),), encoded(words)) for name, words in said.words.items()}
+    tensors = {
+        name: Tensor(said.outline.word.dtype, (len(words),), encoded(words))
+        for name, words in said.words.items()
+    }
     faults = tuple(_refusal(found, each) for each in said.faults)
     return Reading(tensors, said.outline, faults, said.is_decided)
 

@@ -112,7 +112,7 @@ class SystemFile(FileModel):
     )
     rate: float = Field(gt=0, description="the constant that `update` reads as `rate`")
     samples: SamplesFile = Field(description="where the samples are")
-    numerics: Literal["binary64-ordered"] = Field(
+    numerics: Literal["binary64-ordered", "binary32-ordered"] = Field(
         default="binary64-ordered", description="which arithmetic, in which order"
     )
 

@@ -23,7 +23,8 @@ class Case:
     words: tuple[float, ...]
 
     def samples(self, role: Role) -> bytes:
-        return words_bytes(tuple(own_samples(self.plan, role, array.array("d", self.words))))
+        words = array.array(self.plan.system.word.typecode, self.words)
+        return own_samples(self.plan, role, words).tobytes()
 
 
 def words_bytes(words: tuple[float, ...]) -> bytes:
