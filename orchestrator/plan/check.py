@@ -9,6 +9,7 @@ from orchestrator.errors import Refusal, RefusedError
 from orchestrator.plan.derive import plan_of
 from orchestrator.plan.matrix import matrix_plan
 from orchestrator.plan.programs import type_programs
+from orchestrator.plan.rounding import rounding_refusals
 from orchestrator.spec import read
 from orchestrator.spec.lane import LaneSpec
 from orchestrator.spec.matrix import MatrixSpec
@@ -32,7 +33,8 @@ def _plan_refusals(path: Path) -> tuple[Refusal, ...]:
         elif kind == "run/v1":
             plan_of(read.read_run(path))
         elif kind == "system/v1":
-            return type_programs(read.read_system(path))[1]
+            spec = read.read_system(path)
+            return (*rounding_refusals(spec), *type_programs(spec)[1])
     except RefusedError as refused:
         return refused.refusals
     return ()
