@@ -108,8 +108,8 @@ def _role_json(planned: Planned, role: Role, demand: Demand) -> dict[str, Any]:
     return {
         "name": role.name,
         "target": planned.targets[role.name],
-        "first_sample": role.first_sample,
-        "samples": role.samples,
+        "first_sample": plan.rows(role).start,
+        "samples": len(plan.rows(role)),
         "dials": None if parent is None else plan.roles[parent].name,
         "publishes": {field.name: vars(part) for field, part in _regions(plan, role)},
         "memory": memory_json(demand),
@@ -182,12 +182,13 @@ def _roles_table(planned: Planned) -> str:
     rows = []
     for role in plan.roles:
         parent = plan.topology.parent(role.index)
+        samples = plan.rows(role)
         listens = "" if len(plan.roles) == 1 else "listens"
         rows.append(
             (
                 role.name,
                 planned.targets[role.name],
-                f"{role.first_sample}..{role.first_sample + role.samples - 1}" if role.samples else "none",
+                f"{samples.start}..{samples.stop - 1}" if samples else "none",
                 listens if parent is None else plan.roles[parent].name,
                 ", ".join(f"{field.name}[{slice_text(part)}]" for field, part in _regions(plan, role)),
             )

@@ -76,8 +76,8 @@ def as_json(report: RoleReport) -> dict[str, Any]:
             "dials": report.parent,
             "children": {"roles": report.children, "count": len(children)},
             "below": sum(map(len, plan.topology.below(role.index))) - 1,
-            "first_sample": role.first_sample,
-            "samples": role.samples,
+            "first_sample": plan.rows(role).start,
+            "samples": len(plan.rows(role)),
             **{does: _parts_json(parts) for does, parts in report.coordinates.items()},
             "round": {
                 "sends": [_flow_json(plan, flow) for flow in flows if flow.sends],
@@ -112,12 +112,12 @@ def show(report: RoleReport) -> None:
     """Print for people what one role does."""
     plan, role, demand = report.plan, report.role, report.demand
     level = len(plan.topology.path(role.index)) - 1
-    last = role.first_sample + role.samples - 1
+    samples = plan.rows(role)
     say(f"plan       {plan.digest}")
     say(f"role       {role.name}: {report.target}, role {role.index} of {len(plan.roles)}, level {level}")
     say(f"dials      {report.parent or 'nobody: it is the root'}")
     say(f"children   {report.children or 'none'}")
-    say(f"samples    {f'{role.first_sample}..{last}' if role.samples else 'none'}")
+    say(f"samples    {f'{samples.start}..{samples.stop - 1}' if samples else 'none'}")
     for does, parts in report.coordinates.items():
         shown = ", ".join(f"{name}[{slice_text(each)}]" for name, each in parts.items() if each.count)
         say(f"{does:<10} {shown or 'nothing'}")

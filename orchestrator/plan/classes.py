@@ -71,6 +71,8 @@ def role_classes(plan: Plan, *columns: Repeated[object]) -> tuple[RoleClass, ...
 
 
 def _rows(plan: Plan) -> Repeated[int]:
+    if not plan.system.has_own_rows:
+        return Repeated(((plan.system.rows, len(plan.roles)),))
     if isinstance(plan.roles, Roles):
         return plan.roles.samples
     return repeated(((role.samples, 1) for role in plan.roles), int)

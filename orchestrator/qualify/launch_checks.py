@@ -176,7 +176,7 @@ def said(launched: Launched, wanted: Wanted, version: Version, results: Mapping[
             "mode": wanted.mode,
             "results": {key: bits(value) for key, value in results.items()},
             "role": role.name,
-            "samples": role.samples,
+            "samples": len(plan.rows(role)),
             "state": state_digest(held),
             "version": version.number,
         }
