@@ -30,7 +30,7 @@ class Wanted:
         restore: name under `restore/` -> bundle file; None starts fresh.
         roles: those that start; None for all of them.
         programs: role -> `other` where a control wants another plan's program, `swapped` where the resumed
-            part of the split run wants another instruction set's.
+            part of the split run wants another instruction set's, `witness` where the order is to be shown.
         samples: role -> bundle file that lies there instead of the plan's own words.
         inputs: of a user's own program: input -> bundle file that lies there instead of the declared one.
         file_blocks: of a user's own program: blocks of 512 bytes that no file may outgrow; None for no limit.
@@ -78,7 +78,7 @@ def _start(
 ) -> Start:
     ends, secret = chosen
     which = wanted.programs.get(role, OWN)
-    own_words = hashlib.sha256(view.samples(role)).hexdigest()
+    own_words = hashlib.sha256(view.samples(role, which)).hexdigest()
     source = wanted.samples.get(role, FROM_PLAN)
     words = own_words if source == FROM_PLAN else view.digest(source)
     deadlines = view.lane.deadlines

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from orchestrator.errors import Label
 from orchestrator.plan.model import Plan
 from orchestrator.qualify.compose import Wanted
-from orchestrator.qualify.launch import OTHER, Launch
+from orchestrator.qualify.launch import OTHER, WITNESS, Launch
 from orchestrator.qualify.tamper import alter_samples, drop_shard, flip_shard_byte, other_system
 from orchestrator.qualify.view import View
 
-BASE, HOLDER = "base", "port-holder"
+BASE, ORDER, HOLDER = "base", "order", "port-holder"
 Checkpoint = Mapping[str, str]
 
 
@@ -36,6 +36,11 @@ class Control:
 def base() -> Wanted:
     """The run whose checkpoint the controls tamper with."""
     return Wanted(BASE, epoch=1, target=1)
+
+
+def order(view: View) -> Wanted:
+    """One update over the witness's words: its totals are what they are in the declared order alone."""
+    return Wanted(ORDER, epoch=1, target=1, programs=dict.fromkeys(view.roles, WITNESS))
 
 
 def holder(view: View) -> Wanted:

@@ -99,7 +99,7 @@ class Jobs:
         is_command = isinstance(start.binding, Invocation)
         found = {}
         for file in start.files:
-            data = self._file_bytes(start.role, file.source)
+            data = self._file_bytes(start, file.source)
             is_program = is_command and "/" not in file.name
             found[file.name] = node.put(data, folder / file.name, executable=is_program)
             if found[file.name] != file.sha256:
@@ -113,10 +113,12 @@ class Jobs:
             sent, there = sha256_bytes(executable), node.put(executable, folder / "role", executable=True)
         return replace(start, node=node.name, executable_sha256=sent, node_sha256=there)
 
-    def _file_bytes(self, role: str, source: str) -> bytes:
-        """Bytes of a placed file: the plan's own sample words, or a file of the bundle."""
+    def _file_bytes(self, start: Start, source: str) -> bytes:
+        """Bytes of a placed file: sample words of the plan that is started, or a file of the bundle."""
         view = self.session.view
-        return view.samples(role) if source == FROM_PLAN else (view.bytes(source) or b"")
+        if source == FROM_PLAN:
+            return view.samples(start.role, start.program)
+        return view.bytes(source) or b""
 
     def inspect(self, launch: Launch) -> dict[str, JobState]:
         """Role -> where its job stands."""

@@ -20,6 +20,7 @@ from orchestrator.qualify.command.invocation import Invocation
 _VERSION = re.compile(r"[0-9]{1,15}", re.ASCII)
 OWN = "own"  # the role's program of this lane's plan
 SWAPPED = "swapped"  # the same, for the instruction set that the resumed part of the split run has
+WITNESS = "witness"  # the same role's program over the words that show the order of additions
 OTHER = "other"  # the same role's program of another plan: the frame-identity control
 FROM_PLAN = "plan"  # a samples file that holds exactly the plan's words
 

@@ -12,11 +12,13 @@ from typing import Any
 
 from evidence.canonical import CanonicalError, dumps, loads
 from orchestrator.build.bind import bind
+from orchestrator.oracle.kinds import reference_of
 from orchestrator.oracle.reference import Version, bits, from_bits, held_words, state_digest
 from orchestrator.oracle.shards import shard_name
 from orchestrator.qualify.checks import Check, Verdict, equal, number
 from orchestrator.qualify.compose import Wanted, compose
 from orchestrator.qualify.endpoints import Ports, Way
+from orchestrator.qualify.launch import ProgressLine
 from orchestrator.qualify.launched import Launched
 from orchestrator.qualify.publication_checks import holds_its_own, published, publishes
 from orchestrator.qualify.view import View
@@ -221,6 +223,20 @@ def trajectory(launched: Launched, first: int, last: int) -> Check:
                 got = f"{role}: update {line.version}: {what} differs: {words}"
                 return Check(name, Verdict.FAIL, inputs, expected, got)
     return Check(name, Verdict.PASS, launched.files("progress"), fine, fine)
+
+
+def order_kept(launched: Launched) -> Check:
+    """Over the witness's words every role's line is the reference's: in another order it is another."""
+    planned = launched.view.witness
+    version = reference_of(planned.plan, planned.words).at(1)
+    problems = []
+    for role in planned.plan.roles:
+        held = state_digest(held_words(planned.plan, role, version.words))
+        expected = [ProgressLine(1, held, bits(version.results["loss"]))]
+        if list(launched.roles[role.name].progress) != expected:
+            problems.append(f"{role.name} added in another order")
+    fine = "totals that only the declared order has"
+    return equal(f"{launched.launch.name}-kept", launched.files("progress"), fine, _all_or(problems, fine))
 
 
 def _loss(text: str) -> str:

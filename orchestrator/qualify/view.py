@@ -27,11 +27,12 @@ from orchestrator.plan.command import CommandPlan, command_plan
 from orchestrator.plan.derive import Planned, derive, other_plan
 from orchestrator.plan.model import Plan
 from orchestrator.plan.topology import Topology
+from orchestrator.plan.witness import witness
 from orchestrator.qualify import parent as parents
 from orchestrator.qualify import pins
 from orchestrator.qualify.bundle_files import SPECS, BundleFiles
 from orchestrator.qualify.endpoints import Wiring
-from orchestrator.qualify.launch import OTHER, OWN, SWAPPED, ProgressLine
+from orchestrator.qualify.launch import OTHER, OWN, SWAPPED, WITNESS, ProgressLine
 from orchestrator.qualify.launched import Launched
 from orchestrator.qualify.lineage import Lineage
 from orchestrator.qualify.parent import Parent
@@ -41,7 +42,12 @@ from orchestrator.spec.program import CommandRunSpec
 from orchestrator.spec.read import read_lane
 
 LOCAL = "local"
-PROGRAM_FOLDERS = {OWN: "programs", SWAPPED: "swapped-programs", OTHER: "control-programs"}
+PROGRAM_FOLDERS = {
+    OWN: "programs",
+    SWAPPED: "swapped-programs",
+    OTHER: "control-programs",
+    WITNESS: "witness-programs",
+}
 
 
 class View(BundleFiles):
@@ -122,12 +128,20 @@ class View(BundleFiles):
         return None if self.command else self.planned.plan.topology
 
     def plan_of(self, which: str) -> Plan:
-        """The plan that `own`, `swapped` or `other` programs are made from."""
+        """The plan that `own`, `swapped`, `other` or `witness` programs are made from."""
+        if which == WITNESS:
+            return self.witness.plan
         return self.planned.plan if which != OTHER else other_plan(self.planned).plan
 
-    def samples(self, role: str) -> bytes:
-        """The plan's own sample words of a role, as the file that travels beside its executable."""
-        return self.planned.samples_of(next(each for each in self.planned.plan.roles if each.name == role))
+    @cached_property
+    def witness(self) -> Planned:
+        """The plan, over words whose totals show in which order they were added."""
+        return witness(self.planned)
+
+    def samples(self, role: str, which: str = OWN) -> bytes:
+        """The sample words of a role of a plan, as the file that travels beside its executable."""
+        planned = self.witness if which == WITNESS else self.planned
+        return planned.samples_of(next(each for each in planned.plan.roles if each.name == role))
 
     @cached_property
     def parent(self) -> Parent | None:

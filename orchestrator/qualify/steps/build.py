@@ -1,6 +1,6 @@
 """Build: one program per role from the plan, checked as ELF files, before anything is sent anywhere.
 
-Also the one program that a control needs: the last role's, of another plan.
+Also the one program that a control needs, the last role's of another plan, and those of the order's witness.
 """
 
 from __future__ import annotations
@@ -12,21 +12,26 @@ from orchestrator.build.elf import verify
 from orchestrator.plan.derive import Planned, other_plan
 from orchestrator.qualify.checks import Check, equal
 from orchestrator.qualify.command import series
-from orchestrator.qualify.launch import OTHER, OWN, SWAPPED
+from orchestrator.qualify.launch import OTHER, OWN, SWAPPED, WITNESS
 from orchestrator.qualify.launcher import Launcher
 from orchestrator.qualify.session import Session
 from orchestrator.qualify.steps import refusals
 from orchestrator.qualify.view import PROGRAM_FOLDERS, View
 
 NAME = "build"
-DOES = "renders and compiles one program per role for its target, and one of another plan for a control"
+DOES = "renders and compiles one program per role for its target, one more for the witness, one for a control"
 CHECKS = (
     "plan.json is the plan of the bundle's own specs",
     "every program is whole: right machine, static, no writable and executable segment, this plan",
 )
 
 
-_LABELS = {OWN: "program", SWAPPED: "swapped-program", OTHER: "control-program"}
+_LABELS = {
+    OWN: "program",
+    SWAPPED: "swapped-program",
+    OTHER: "control-program",
+    WITNESS: "witness-program",
+}
 
 
 def wanted(view: View) -> tuple[tuple[str, Planned, tuple[str, ...]], ...]:
@@ -40,6 +45,7 @@ def wanted(view: View) -> tuple[tuple[str, Planned, tuple[str, ...]], ...]:
         (OWN, planned, names),
         (SWAPPED, planned, names if view.lane.swap else ()),
         (OTHER, other_plan(planned), controls),
+        (WITNESS, view.witness, names if controls else ()),
     )
 
 

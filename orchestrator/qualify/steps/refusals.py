@@ -1,16 +1,25 @@
 """Refusal controls: experiments that must be refused, each by exactly its label, with nothing committed.
 
-A short base run comes first: it publishes the checkpoint that the controls tamper with. A refusal proves
+A short base run comes first: it publishes the checkpoint that the controls tamper with. Then the one control
+that must not be refused: the same roles over words that show in which order they were added. A refusal proves
 something only if its cause was in place, so what was launched is compared with what the control asks for.
 """
 
 from __future__ import annotations
 
 from orchestrator.qualify import controls
-from orchestrator.qualify.checks import Check, equal
+from orchestrator.qualify.checks import Check, Verdict, equal
 from orchestrator.qualify.command import series
-from orchestrator.qualify.controls import BASE, HOLDER, PORT
-from orchestrator.qualify.launch_checks import as_asked, began, executables, refused, trained
+from orchestrator.qualify.controls import BASE, HOLDER, ORDER, PORT
+from orchestrator.qualify.launch_checks import (
+    as_asked,
+    began,
+    ended_well,
+    executables,
+    order_kept,
+    refused,
+    trained,
+)
 from orchestrator.qualify.launcher import Launcher
 from orchestrator.qualify.session import AttemptLostError
 from orchestrator.qualify.view import View
@@ -18,6 +27,7 @@ from orchestrator.qualify.view import View
 NAME = "refusals"
 DOES = "tampers with programs, checkpoints, data and ports, one at a time, after a base run of one update"
 CHECKS = (
+    "words that tell the declared order of additions from every other: they were added in it",
     "a program of another plan: frame-identity, on both sides",
     "a flipped byte in a checkpoint: checkpoint-chunk",
     "a missing shard: checkpoint-coverage",
@@ -34,6 +44,8 @@ def act(launcher: Launcher) -> None:
         return
     view = launcher.session.view
     launcher.run(controls.base())
+    if len(view.roles) > 1:
+        launcher.run(controls.order(view))
     checkpoint = view.checkpoint_files(f"{launcher.folder}/{BASE}", 1)
     for control in controls.applying(view) if checkpoint else ():
         if control is PORT:
@@ -63,6 +75,7 @@ def judge(view: View) -> tuple[Check, ...]:
     folder = f"{view.attempt(NAME)}"
     launched, missing = began(view, NAME, BASE)
     checks = [*missing] if launched is None else [*trained(launched, controls.base(), first=1)]
+    checks += _order(view) if len(view.roles) > 1 else ()
     checkpoint = view.checkpoint_files(f"{folder}/{BASE}", 1)
     for control in controls.applying(view) if checkpoint else ():
         if control is PORT:
@@ -74,6 +87,17 @@ def judge(view: View) -> tuple[Check, ...]:
             checks += (as_asked(launched, wanted), executables(launched))
             checks.append(refused(launched, control.labels(view.planned.plan)))
     return tuple(checks)
+
+
+def _order(view: View) -> tuple[Check, ...]:
+    """The witness's totals came out as they do in the declared order, for every role and word."""
+    launched, missing = began(view, NAME, ORDER)
+    if launched is None:
+        return missing
+    wanted = controls.order(view)
+    ended = ended_well(launched)
+    checks = (as_asked(launched, wanted), executables(launched), ended)
+    return (*checks, order_kept(launched)) if ended.verdict is Verdict.PASS else checks
 
 
 def _holder(view: View) -> tuple[Check, ...]:
