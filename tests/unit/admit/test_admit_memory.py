@@ -10,11 +10,13 @@ from pathlib import Path
 import pytest
 from declared import VECTOR, VECTOR_ROWS, pair, planned, star
 
-from orchestrator.admit.memory import WORD, demand
+from orchestrator.admit.memory import demand
 from orchestrator.build.compile import TARGETS, build_programs
 from orchestrator.build.image import read_image
 from orchestrator.plan.derive import Planned
 from orchestrator.plan.ownership import Ownership
+
+WORD = 8
 
 CONTENT = Path(__file__).parents[3]
 SLACK = 128 * 1024
