@@ -21,7 +21,6 @@ from typing import Literal
 from orchestrator.plan.classes import RoleClass, owned_below
 from orchestrator.plan.model import Field, Plan
 
-WORD_BYTES = 8
 HEADER_BYTES = 96
 MOST_WINDOW_WORDS = 4096
 
@@ -110,7 +109,7 @@ def _flow(plan: Plan, part: Part, peers: range, below: int, *, sends: bool) -> F
     """What crosses the edges between a role and its peers; `below` is the lower end of the first of them."""
     streams, window = part.streams(below), window_words(plan)
     frames = sum(-(-words // window) for words in streams)
-    size = sum(streams) * WORD_BYTES + frames * HEADER_BYTES
+    size = sum(streams) * plan.system.word.size + frames * HEADER_BYTES
     return Flow(part.kind, sends, peers, sum(streams), frames, size)
 
 
