@@ -18,6 +18,7 @@ from orchestrator.plan.model import Plan, Role
 from orchestrator.plan.words import BINARY32, BINARY64, WordType
 
 _ALIGNED = 8
+_BOUND = 2**53  # of numbers in a header
 _LENGTH = struct.Struct("<Q")
 _MOST_OF_A_HEADER = 1 << 20  # what a file says of its length is not believed beyond it
 _METADATA = re.compile(
@@ -74,11 +75,12 @@ def word_said(data: bytes) -> WordType:
 
 def captured(data: bytes) -> tuple[int, str, int] | None:
     """Epoch, run and version that a shard's header says; None if it says nothing in the right form."""
-    if len(data) < _LENGTH.size:
-        return None
-    end = min(_LENGTH.size + _LENGTH.unpack_from(data)[0], _MOST_OF_A_HEADER)
-    found = _METADATA.search(data, _LENGTH.size, end)  # names of fields may stand before it
-    return (int(found[1]), found[2].decode(), int(found[3])) if found else None
+    text, _, _ = data[_LENGTH.size : _MOST_OF_A_HEADER].partition(b"\0")
+    for found in _METADATA.finditer(text):  # names of fields may stand before it
+        epoch, run, version = int(found[1]), found[2].decode(), int(found[3])
+        if max(epoch, version) < _BOUND:
+            return epoch, run, version
+    return None
 
 
 def words_in(
