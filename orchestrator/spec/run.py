@@ -223,8 +223,10 @@ def _topology_fits(document: Document, roles: int) -> Iterator[Refusal]:
     kind = topology.get("kind") if isinstance(topology, dict) else topology
     if kind == "pair" and roles != 2:  # noqa: PLR2004 - a pair is two
         yield document.at(Label.TOPOLOGY, f"a pair is two roles (got {roles}, expected 2)", ("topology",))
-    if kind in ("star", "hierarchy") and roles < 2:  # noqa: PLR2004 - a root and another
-        message = f"a {kind} is a root and at least one more role (got {roles}, expected 2 or more)"
+    if kind == "hierarchy" and roles < 2:  # noqa: PLR2004 - a root and another
+        message = (
+            f"a hierarchy is a root and at least one more role (got {roles}, expected 2 or more, or star)"
+        )
         yield document.at(Label.TOPOLOGY, message, ("topology",))
 
 

@@ -158,7 +158,7 @@ def test_sums_delivered_to_the_next_owner_are_refused_by_what_each_role_holds(wo
 
 
 def test_a_stale_replica_whose_tag_lies_is_refused_by_the_loss_that_was_read(workshop: Workshop):
-    """From the second round on every role reads the parameters of the version before, tagged as the new one."""
+    """From the second round on every role reads the version before's parameters, tagged as the new one's."""
 
     def stale(text: str) -> str:
         return text.replace(
