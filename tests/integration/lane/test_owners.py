@@ -1,6 +1,6 @@
 """One checkpoint goes on with any number of owners, in any tree, however its state is dealt out.
 
-The data and constants are small dyadic numbers, so that every sum is exact in every order: then a plan changes
+Data and constants are small dyadic numbers, so that every sum is exact in every order: then a plan changes
 nothing of what is learned, to the last bit.
 """
 
