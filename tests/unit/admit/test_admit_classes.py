@@ -25,7 +25,8 @@ RANGES = tuple(range(start, stop) for start, stop in ((0, 4), (4, 5), (5, 5), (5
 
 def narrow(field: Field) -> Field:
     """Twelve words that are not all alike; of a shared field the one that it has."""
-    return field if field.shared else replace(field, size=12, initial=(0.5, 0.5, *map(float, range(8)), 0.25, 0.25))
+    initial = (0.5, 0.5, *map(float, range(8)), 0.25, 0.25)
+    return field if field.shared else replace(field, size=12, initial=initial)
 
 
 def plan_of(topology: Topology, ownership: Ownership) -> Plan:
