@@ -11,7 +11,7 @@ owners there are or which coordinate is whose: an update is separable for every 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from orchestrator.errors import Label, Refusal
@@ -49,20 +49,21 @@ def separability_refusals(spec: SystemSpec, programs: Programs) -> tuple[Refusal
         programs: its typed programs.
     """
     fields = spec.parameters + spec.state
+    names = [field.name for field in fields]
     size = {"rate": 1} | {field.name: field.size for field in fields}
     shared = {"rate"} | {field.name for field in fields if field.shared}
     means = {f"{MEAN}{field.name}": field.size for field in programs.contributions}
     columns = {column.name: column.size for column in spec.sample}
     one_word = {name for name, words in columns.items() if words == 1}
-    update = _Walk(shared, size | means, means, _REPLICATE if spec.kind == "data-parallel" else _APART)
+    update = _Walk(shared, size | means, names, _REPLICATE if spec.kind == "data-parallel" else _APART)
     found = list(update.program(spec.update, programs.update))
     if spec.kind == "coordinate-owned":
         forward = {statement.target: 1 for statement in programs.forward}
         alike = shared | one_word | forward.keys() | set(programs.results)
-        samples = _Walk(alike, size | columns | forward, {}, _APART)
+        samples = _Walk(alike, size | columns | forward, names, _APART)
         found += samples.program(spec.contribution + spec.evaluate, programs.contribution + programs.evaluate)
     if spec.kind == "independent":
-        update = _Walk(shared | one_word, size | columns, {}, _APART)
+        update = _Walk(shared | one_word, size | columns, names, _APART)
         found += update.program(spec.local, programs.local)
         apart = [at for at, each in enumerate(programs.evaluate) if each.target not in programs.results]
         found += update.program([spec.evaluate[at] for at in apart], [programs.evaluate[at] for at in apart])
@@ -74,13 +75,13 @@ class _Walk:
     """Walks programs in order; knows of each name how many words it has and whether they are shared."""
 
     def __init__(
-        self, shared: set[str], size: dict[str, int], means: Mapping[str, int], way_out: str
+        self, shared: set[str], size: Mapping[str, int], fields: Iterable[str], way_out: str
     ) -> None:
         self._way_out = way_out
         self._shared = set(shared)
         self._size = dict(size)
-        self._means = means
-        self._declared = set(size).difference(means)
+        self._fields = frozenset(fields)
+        self._given = frozenset(size)
         self._together: set[str] = set()
         self._refused: set[str] = set()
 
@@ -102,6 +103,7 @@ class _Walk:
         stepping = {read.name.text for read in apart if self._is_own(read, assignment.size)}
         if len(stepping | {assignment.target}) > 1:
             self._together |= stepping | {assignment.target}
+        self._together |= {read.name.text for read in wrong}  # used, if not as it may be
         if assignment.local:
             self._size[assignment.target] = assignment.size
             if wrong:  # said once; what reads it is no fault of its own
@@ -115,7 +117,7 @@ class _Walk:
         """State fields of which no coordinate has a use: owners would hold their words for nothing."""
         for field in fields:
             if field.name not in self._together and not field.shared:
-                got = f"{field.size} words that step with nothing else"
+                got = f"{field.size} {'word' if field.size == 1 else 'words'} that step with nothing else"
                 expected = f"{field.name}{'[i]' * (field.size > 1)} beside other words of its coordinate"
                 message = (
                     f"{field.name} claims words that no coordinate uses (got {got}, expected {expected})"
@@ -130,7 +132,9 @@ class _Walk:
         return size == 1 and (self._size[read.name.text] == 1 if read.whole else not read.name.index)
 
     def _shared_reads(self, read: _Read) -> tuple[str, str]:
-        what = "a mean" if read.name.text in self._means else "a word of one owner"
+        name = read.name.text
+        is_mean = name.startswith(MEAN) and name in self._given - self._fields
+        what = "a mean" if is_mean else "a word of one owner"
         expected = "rate, constants and shared words alone"
         return f"is shared and reads {what} (got {read.shown}, expected {expected})", self._way_out
 
@@ -139,9 +143,9 @@ class _Walk:
         own = "its own coordinate alone" if self._size[name] == assignment.size else "shared words"
         step = f"{name}[i]" if self._size[name] == assignment.size > 1 else own
         message = f"reads words of other owners in each coordinate (got {read.shown}, expected {step})"
-        if name in self._means:
+        if name in self._given - self._fields:  # a mean, or a column
             return message, self._way_out
-        what = name if name in self._declared else f"what {name} is made of"
+        what = name if name in self._fields else f"what {name} is made of"
         return message, f"declare {what} `shared: true` if it reads no mean; {self._way_out}"
 
 

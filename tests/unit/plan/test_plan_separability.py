@@ -164,7 +164,7 @@ def test_a_refusal_says_what_was_got_and_the_way_out(tmp_path: Path) -> None:
         "state": SHARED_SCALAR,
         "update": ["s = s + sum(mean_g)", "l = v[1]", "w[i] = w[i] - v[0] * mean_g[i]"],
     }
-    shared, scalar, fixed = refused(tmp_path, VECTOR, changes)[1:]
+    shared, scalar, fixed = refused(tmp_path, VECTOR, changes)
     assert shared.message == (
         "s is shared and reads a mean (got all of mean_g, expected rate, constants and shared words alone)"
     )
