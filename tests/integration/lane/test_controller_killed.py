@@ -66,6 +66,29 @@ def test_the_lane_completes_after_a_kill(workshop: Workshop, seed: int):
     assert workshop.strays() == []
 
 
+@pytest.mark.parametrize("at", [("run-1", "job.started"), ("part-2", "launch.started")], ids=lambda at: at[0])
+def test_a_hierarchy_whose_state_is_dealt_out_completes_after_a_kill(workshop: Workshop, at: tuple[str, str]):
+    """Its roles go on alone, inner ones too, or the step is begun again with the whole set of parts."""
+    launch, kind = at
+    lane = workshop.lane("hierarchy", updates="400", split="200", omit="{refusals: shown elsewhere}")
+    controller = workshop.start("run", lane, "--db", "tracker.sqlite3")
+    while controller.poll() is None and not any(
+        event["type"] == f"orch.{kind}" and event["data"]["launch"] == launch
+        for bundle in workshop.bundles()
+        for event in events(bundle)
+    ):
+        time.sleep(0.002)
+    assert controller.poll() is None
+    controller.kill()
+    controller.communicate()
+    (bundle,) = workshop.bundles()
+    code, result = workshop.run("--resume", "last", "--db", "tracker.sqlite3")
+    assert (code, result.get("verdict")) == (0, "pass"), result
+    assert verify(bundle, seal=result["seal"]) == ()
+    journal_is_sound(bundle)
+    assert workshop.strays() == []
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_a_lane_killed_again_and_again_completes(workshop: Workshop, seed: int):
     chance = random.Random(1000 + seed)

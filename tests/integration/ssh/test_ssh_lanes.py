@@ -54,7 +54,7 @@ def test_one_node_loopback(desk: Desk, node: SshNode, lane: str):
 
 @pytest.mark.parametrize("transport", ["ssh-tunnel", "direct"])
 @pytest.mark.parametrize(
-    ("count", "lane"), [(2, "samples"), (2, "mixed-isa"), (4, "diabetes"), (4, "mixed-isa")]
+    ("count", "lane"), [(2, "samples"), (2, "mixed-isa"), (4, "diabetes"), (4, "mixed-isa"), (4, "hierarchy")]
 )
 def test_many_nodes(desk: Desk, net: Network, count: int, lane: str, transport: str):
     if lane == "mixed-isa" and NEEDS_EMULATOR:
