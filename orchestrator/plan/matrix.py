@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from evidence.digest import sha256_json
-from orchestrator.errors import Label, Refusal, RefusedError
+from orchestrator.errors import Label, Refusal, RefusedError, Where
 from orchestrator.plan.derive import derive
 from orchestrator.plan.model import Plan
 from orchestrator.spec.matrix import Cell, MatrixSpec, placed, run_of
@@ -63,12 +63,12 @@ def matrix_plan(spec: MatrixSpec) -> MatrixPlan:
     """The plans of a matrix.
 
     Raises:
-        RefusedError: with every refusal, in the matrix's order, of cells that are refused for another reason
-            than that their state cannot be separated so.
+        RefusedError: cells are refused for another reason than that their state cannot be separated so: what
+            the first one is refused for, of each entry of the matrix and label.
     """
     plans: dict[Cell, Plan] = {}
     refused: dict[Cell, Refusal] = {}
-    wrong: dict[Refusal, None] = {}
+    wrong: dict[tuple[Where, str], Refusal] = {}
     for cell in spec.cells:
         run, refusals = run_of(spec, cell)
         if run is not None:
@@ -78,9 +78,10 @@ def matrix_plan(spec: MatrixSpec) -> MatrixPlan:
             except RefusedError as error:
                 refusals = error.refusals
         faults = [refusal for refusal in refusals if refusal.label is not NOT_ADMITTED]
-        wrong.update(dict.fromkeys(placed(spec, cell, each) if run else each for each in faults))
+        for fault in (placed(spec, cell, each) if run else each for each in faults):
+            wrong.setdefault((fault.where, fault.label), fault)  # one cell tells what is wrong with an entry
         if not faults:
             refused[cell] = refusals[0]
     if wrong:
-        raise RefusedError(wrong)
+        raise RefusedError(wrong.values())
     return MatrixPlan(plans, refused)

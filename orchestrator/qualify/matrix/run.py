@@ -20,11 +20,13 @@ from evidence.listing import QUALIFICATION
 from evidence.verify import verify
 from orchestrator.errors import Label, Refusal, RefusedError, UndecidedError, UsageError, Where
 from orchestrator.plan.matrix import matrix_plan
+from orchestrator.plan.model import Plan
 from orchestrator.qualify import bundles, holder, limits, tracking
 from orchestrator.qualify.checks import StepOutcome, worst
 from orchestrator.qualify.journal import Guarded, Journal, Observer
 from orchestrator.qualify.lane import resumable, run_lane, signals
 from orchestrator.qualify.limits import Limits, StopLaneError
+from orchestrator.qualify.matrix.ahead import Ahead, Pairings
 from orchestrator.qualify.matrix.judge import judge_cell, judge_cells, qualification
 from orchestrator.qualify.matrix.outcome import MatrixOutcome, outcome_of
 from orchestrator.qualify.matrix.view import BEGUN, MatrixView, cell_files, chosen
@@ -68,7 +70,6 @@ def _open(options: RunOptions) -> bundles.Opened:
         raise RefusedError(found)
     if not chosen(spec, options.only):
         raise UsageError(f"no cell is named so (got {', '.join(options.only)}, expected such as */*/all)")
-    matrix_plan(spec)  # refused here, at the places of the user's own file
     first = {
         "content_sha256": options.content.digest,
         "keep": options.keep,
@@ -144,20 +145,32 @@ class _Run:
         roles = {cell.name: view.spec.roles(cell) for cell in view.admitted}
         done = [name for name in roles if self._seal_of(name)]
         self._journal.emit("cells.planned", view.spec.name, {"roles": roles, "done": done}, durable=False)
-        for cell in view.admitted:
-            if cell.name in done:
-                continue
-            # a cell that is open is ended in any case: its roles may run
-            reason = ("" if view.bundles(cell) else self._stopped_before()) or self._cell(cell)
-            if reason:
-                self._journal.emit("lane.stopped", view.spec.name, {"reason": reason})
-                self._observer.note(reason)
-                return
+        left = tuple(cell for cell in view.admitted if cell.name not in done)
+        with Ahead(self._programs(left), self._options.content.root, self._options.cache) as ahead:
+            for cell in left:
+                # a cell that is open is ended in any case: its roles may run
+                reason = "" if view.bundles(cell) else self._stopped_before(cell, ahead)
+                reason = reason or self._cell(cell)
+                if reason:
+                    self._journal.emit("lane.stopped", view.spec.name, {"reason": reason})
+                    self._observer.note(reason)
+                    return
 
-    def _stopped_before(self) -> str:
+    def _programs(self, cells: tuple[Cell, ...]) -> dict[str, tuple[Plan, Pairings]]:
+        """Every program of cells that have no bundle yet."""
+        view, found = self._view, dict[str, tuple[Plan, Pairings]]()
+        for cell in (each for each in cells if not view.bundles(each)):
+            plan, targets = view.plan.plans[cell], view.spec.shapes[cell.shape].used
+            swapped = [view.spec.swap.get(each, each) for each in targets] if view.spec.swap else []
+            pairings = (*zip(plan.roles, targets, strict=True), *zip(plan.roles, swapped, strict=False))
+            found[cell.name] = (plan, pairings)
+        return found
+
+    def _stopped_before(self, cell: Cell, ahead: Ahead) -> str:
         """Why the next cell is not begun; empty if it is."""
         try:
             self._allowed.check()
+            ahead.wait(cell.name, self._allowed.check)
         except StopLaneError as stop:
             return str(stop)
         return ""
