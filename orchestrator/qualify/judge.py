@@ -51,11 +51,15 @@ class Judgement:
 
 
 def judge_bundle(bundle: Path) -> Judgement:
-    """Recomputes what a sealed bundle says of itself, and compares."""
-    view = View(bundle)
+    """Recomputes what the sealed bundle of a run says of itself, and compares."""
+    return judge_view(View(bundle))
+
+
+def judge_view(view: View) -> Judgement:
+    """The same, of a bundle that is looked at already."""
     steps = judge_steps(view)
     recomputed = qualification(view, steps)
-    found = differences(read_qualification(bundle), recomputed)
+    found = differences(read_qualification(view.bundle), recomputed)
     return Judgement(worst(step.verdict for step in steps), grade_of(view), steps, not found, found)
 
 

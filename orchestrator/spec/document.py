@@ -12,7 +12,7 @@ import re
 import stat
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from orchestrator.errors import Label, Refusal, Where
 from orchestrator.spec.places import Collector, KeyPath, Lines, Place, dotted
 
 MAX_BYTES = 1 << 20
+_KEPT = 64
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x80-\x9f]")
 
 
@@ -114,16 +115,33 @@ def load(path: Path, data: bytes | None = None) -> tuple[Document | None, tuple[
     text, refusal = decode(path, data)
     if text is None:
         return None, (refusal,) if refusal else ()
-    collector = Collector(str(path), Lines(text))
-    if path.suffix == ".toml":
+    is_toml = path.suffix == ".toml"
+    if (known := _faultless(text, is_toml=is_toml)) is not None:
+        return Document(path, text, *known), ()
+    collector, value, complete = _parsed(str(path), text, is_toml=is_toml)
+    refusals = tuple(sorted(collector.refusals, key=lambda refusal: refusal.where))
+    return Document(path, text, value, collector.places) if complete else None, refusals
+
+
+def _parsed(path: str, text: str, *, is_toml: bool) -> tuple[Collector, Any, bool]:
+    """Takes a text apart: what was refused and where all stands, the values, whether they can be trusted."""
+    if is_toml:
         from orchestrator.spec.toml_document import parse
     else:
         from orchestrator.spec.yaml_document import parse
-    value, complete = parse(text, collector)
-    refusals = tuple(sorted(collector.refusals, key=lambda refusal: refusal.where))
-    if not complete:
-        return None, refusals
-    return Document(path, text, value, collector.places), refusals
+    collector = Collector(path, Lines(text))
+    return collector, *parse(text, collector)
+
+
+@lru_cache(maxsize=_KEPT)
+def _faultless(text: str, *, is_toml: bool) -> tuple[Any, Mapping[KeyPath, Place]] | None:
+    """Gives what a text says and where, if nothing is wrong with it.
+
+    Kept, since one run reads the same text again and again: the user's file, its copy in the bundle, the copy
+    as each judge sees it. Nobody changes a document's values.
+    """
+    collector, value, complete = _parsed("", text, is_toml=is_toml)
+    return (value, collector.places) if complete and not collector.refusals else None
 
 
 def read_bytes(path: Path, limit: int) -> tuple[bytes | None, Refusal | None]:

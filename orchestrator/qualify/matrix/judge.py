@@ -20,6 +20,7 @@ from orchestrator.qualify.judge import (
     Judgement,
     differences,
     judge_bundle,
+    judge_view,
     summary,
 )
 from orchestrator.qualify.launched import Launched
@@ -77,32 +78,32 @@ def _why_not_run(view: MatrixView) -> str:
 
 def _checks(view: MatrixView, cell: Cell) -> Iterator[Check]:
     """The cell's bundle: of this matrix, sound, judged as a lane; then equal to its reference's."""
-    bundle = view.bundles(cell)[0]
-    yield _as_declared(view, cell, bundle)
-    sealed = _sealed(view, cell, bundle)
+    lane = View(view.bundles(cell)[0])
+    yield _as_declared(view, cell, lane)
+    sealed = _sealed(view, cell, lane.bundle)
     yield sealed
     if sealed.verdict is not Verdict.PASS:
         return
-    yield _lane(view, bundle)
+    yield _lane(view, lane)
     reference = view.spec.reference(cell)
     others = view.bundles(reference)
     if reference == cell or not others:
         return
-    yield from _equal(View(others[0]), View(bundle), partial(_inside, view))
+    yield from _equal(View(others[0]), lane, partial(_inside, view))
 
 
 def _inside(view: MatrixView, bundle: Path, name: str) -> str:
     return (bundle / name).relative_to(view.bundle).as_posix()
 
 
-def _as_declared(view: MatrixView, cell: Cell, bundle: Path) -> Check:
+def _as_declared(view: MatrixView, cell: Cell, inner: View) -> Check:
     """The cell's files are the matrix's, and its bundle was made from them and from the matrix's specs."""
     declared = cell_files(view.spec, view.bundle, cell)
     problems = [
         f"{name} is not what the matrix says" for name, data in declared.items() if view.bytes(name) != data
     ]
     problems += [f"{each.name} is a second bundle" for each in view.bundles(cell)[1:]]
-    inner, begun, ours = View(bundle), View(bundle).events()[0], view.events()[0]
+    bundle, begun, ours = inner.bundle, inner.events()[0], view.events()[0]
     if inner.lane_copy != bundle / "specs" / CELLS / cell.name / LANE:
         problems.append("its lane is another")
     for path in sorted((bundle / "specs").rglob("*.*")):
@@ -136,11 +137,11 @@ def _sealed(view: MatrixView, cell: Cell, bundle: Path) -> Check:
     return equal("sealed", inputs, fine, str(problems[0]) if problems else fine)
 
 
-def _lane(view: MatrixView, bundle: Path) -> Check:
+def _lane(view: MatrixView, lane: View) -> Check:
     """The cell's own verdict, recomputed: each run against the oracle, the split one against the whole."""
-    found = judge_bundle(bundle)
+    found = judge_view(lane)
     fine = "pass, as recorded"
-    inputs = (_inside(view, bundle, "qualification.json"),)
+    inputs = (_inside(view, lane.bundle, "qualification.json"),)
     if found.verdict is Verdict.PASS and found.agrees:
         return Check("lane", Verdict.PASS, inputs, fine, fine)
     wrong = [

@@ -38,10 +38,10 @@ class MatrixOutcome:
 
     @property
     def headline(self) -> str:
-        """The verdict as people read it: of how many cells."""
-        ran = sum(step.verdict is not Verdict.NOT_APPLICABLE for step in self.steps)
-        refused = len(self.steps) - ran
-        parts = [f"{ran} of {ran + len(self.omitted)} cells"]
+        """The verdict as people read it: how many of how many cells passed."""
+        refused = sum(step.verdict is Verdict.NOT_APPLICABLE for step in self.steps)
+        passed = sum(step.verdict is Verdict.PASS for step in self.steps)
+        parts = [f"{passed} of {len(self.steps) - refused + len(self.omitted)} cells passed"]
         parts += [f"{refused} not admitted"] if refused else []
         return f"{self.verdict} ({'; '.join(parts)})"
 

@@ -68,7 +68,7 @@ def verdicts(bundle: Path, cell: str) -> dict[str, str]:
 
 def test_every_cell_passes_under_one_seal(done: tuple[Path, dict[str, Any], str]):
     bundle, result, _ = done
-    assert (result["verdict"], result["headline"]) == ("pass", "pass (4 of 4 cells)")
+    assert (result["verdict"], result["headline"]) == ("pass", "pass (4 of 4 cells passed)")
     assert [(step["name"], step["verdict"]) for step in result["steps"]] == [(cell, "pass") for cell in CELLS]
     assert verify(bundle, seal=result["seal"]) == ()
     assert [verify(each) for each in bundles_of(bundle)] == [()] * 4
@@ -156,7 +156,7 @@ def test_cells_that_were_asked_for_and_what_they_are_compared_with(workshop: Wor
     code, result = workshop.run(small(workshop), "--only", "momentum/*/same")
     assert code == 0
     assert [step["name"] for step in result["steps"]] == ["momentum/pair/replicated", "momentum/pair/same"]
-    assert result["headline"] == "pass (2 of 4 cells)"
+    assert result["headline"] == "pass (2 of 4 cells passed)"
     assert set(result["omitted"]) == set(CELLS[:2])
     assert judgement_of(Path(result["bundle"])).agrees
 
