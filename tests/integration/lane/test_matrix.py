@@ -26,13 +26,15 @@ matrix:
   systems: {samples: ../specs/systems/samples.yaml, momentum: ../specs/systems/least-squares-momentum.yaml}
   shapes:
     pair: {topology: pair, shares: {coordinator: 1, worker: 2}}
-  ownership: {replicated: {}, same: {parameters: replicated}}
+  ownership:
+    replicated: {}
+    all: {parameters: partitioned, optimizer_state: partitioned, gradients: partitioned}
 updates: UPDATES
 split: 3
 deadlines: {connect: 10s, round: 5s, run: 2m}
 limits: {duration: DURATION}
 """
-CELLS = ("samples/pair/replicated", "samples/pair/same", "momentum/pair/replicated", "momentum/pair/same")
+CELLS = ("samples/pair/replicated", "samples/pair/all", "momentum/pair/replicated", "momentum/pair/all")
 
 
 def small(workshop: Workshop, *, updates: int = 5, duration: str = "10m") -> str:
@@ -78,7 +80,7 @@ def test_every_cell_passes_under_one_seal(done: tuple[Path, dict[str, Any], str]
 def test_a_cell_is_compared_with_its_reference_and_with_the_oracle(done: tuple[Path, dict[str, Any], str]):
     checks = {step["name"]: [check["name"] for check in step["checks"]] for step in done[1]["steps"]}
     assert checks["samples/pair/replicated"] == ["as-declared", "sealed", "lane"]
-    assert checks["samples/pair/same"][3:] == [
+    assert checks["samples/pair/all"][3:] == [
         "state-at-3-equals-replicated",
         "state-at-5-equals-replicated",
         "resumed-at-5-equals-replicated",
@@ -149,13 +151,13 @@ def test_a_verdict_that_was_not_earned_is_a_difference(copied: Path):
     changed = loads((copied / "qualification.json").read_bytes())
     changed["steps"][1]["verdict"] = "unknown"
     (copied / "qualification.json").write_bytes(dumps(changed))
-    assert "step samples/pair/same" in judge_matrix(copied).differences[0]
+    assert "step samples/pair/all" in judge_matrix(copied).differences[0]
 
 
 def test_cells_that_were_asked_for_and_what_they_are_compared_with(workshop: Workshop):
-    code, result = workshop.run(small(workshop), "--only", "momentum/*/same")
+    code, result = workshop.run(small(workshop), "--only", "momentum/*/all")
     assert code == 0
-    assert [step["name"] for step in result["steps"]] == ["momentum/pair/replicated", "momentum/pair/same"]
+    assert [step["name"] for step in result["steps"]] == ["momentum/pair/replicated", "momentum/pair/all"]
     assert result["headline"] == "pass (2 of 4 cells passed)"
     assert set(result["omitted"]) == set(CELLS[:2])
     assert judgement_of(Path(result["bundle"])).agrees
@@ -166,6 +168,40 @@ def test_no_such_cell_is_a_usage_error(workshop: Workshop):
     assert run.returncode == 2
     assert "no cell is named so" in run.stderr
     assert workshop.bundles() == []
+
+
+COUPLED = """\
+orch: system/v1
+name: coupled
+kind: data-parallel
+parameters: {w: {size: 2, initial: 0}}
+sample: {x: 1, y: 1}
+contribution: ["e = w[0] * x[0] + w[1] - y[0]", "g[0] = e * x[0]", "g[1] = e"]
+update: ["step = sqrt(dot(mean_g, mean_g)) + 1", "w[i] = w[i] - rate * mean_g[i] / step"]
+evaluate: ["loss = e * e"]
+rate: 0.5
+samples: {file: ../data/samples.csv}
+numerics: binary64-ordered
+"""
+
+
+def test_a_cell_that_cannot_be_separated_is_shown_and_not_dropped(workshop: Workshop):
+    lane = workshop.folder / small(workshop)
+    (workshop.folder / "specs/systems/coupled.yaml").write_text(COUPLED)
+    lane.write_text(
+        lane.read_text().replace("systems: {", "systems: {coupled: ../specs/systems/coupled.yaml, ")
+    )
+    run = workshop.orch("run", "lanes/small.yaml", "--only", "coupled/*/*")
+    assert run.returncode == 0, run.stderr
+    assert "verdict: pass (1 of 5 cells passed; 1 not admitted)" in run.stdout
+    assert "not admitted: coupled/pair/all\n  separability: " in run.stdout
+    (bundle,) = workshop.bundles()
+    judgement = judgement_of(bundle)
+    assert judgement.agrees
+    assert [(step.name, str(step.verdict)) for step in judgement.steps] == [
+        ("coupled/pair/replicated", "pass"),
+        ("coupled/pair/all", "not-applicable"),
+    ]
 
 
 def finished(bundle: Path) -> list[str]:
