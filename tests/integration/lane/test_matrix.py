@@ -174,13 +174,13 @@ COUPLED = """\
 orch: system/v1
 name: coupled
 kind: data-parallel
-parameters: {w: {size: 2, initial: 0}}
-sample: {x: 1, y: 1}
-contribution: ["e = w[0] * x[0] + w[1] - y[0]", "g[0] = e * x[0]", "g[1] = e"]
-update: ["step = sqrt(dot(mean_g, mean_g)) + 1", "w[i] = w[i] - rate * mean_g[i] / step"]
+parameters: {w: {size: 10, initial: 0}}
+sample: {x: 10, y: 1}
+contribution: ["e = dot(w, x) - y", "g[i] = e * x[i]"]
+update: ["norm = sqrt(dot(mean_g, mean_g)) + 1", "w[i] = w[i] - rate * mean_g[i] / norm"]
 evaluate: ["loss = e * e"]
 rate: 0.5
-samples: {file: ../data/samples.csv}
+samples: {file: ../data/diabetes.csv}
 numerics: binary64-ordered
 """
 
