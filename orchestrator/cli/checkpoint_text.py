@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from orchestrator.qualify.command.tensors import Tensors
     from orchestrator.qualify.compare import Difference
     from orchestrator.qualify.readings import Reading
-    from orchestrator.qualify.sets import OwnSet, Place, Set
+    from orchestrator.qualify.sets import OwnSet, Set
 
 _FACTS = ("version", "epoch", "state", "system", "plan", "run", "time", "owners")
 _SHORT = 16
@@ -104,7 +104,7 @@ def _shape(shape: Sequence[int]) -> str:
     return " x ".join(map(str, shape)) or "scalar"
 
 
-def listed(place: Place, sets: Sequence[Set | OwnSet]) -> tuple[list[dict[str, Any]], list[Refusal]]:
+def listed(sets: Sequence[Set | OwnSet]) -> tuple[list[dict[str, Any]], list[Refusal]]:
     """Give a row for each checkpoint, and what is wrong with manifests."""
     from orchestrator.qualify.readings import outline_of
     from orchestrator.qualify.sets import OwnSet
@@ -116,7 +116,7 @@ def listed(place: Place, sets: Sequence[Set | OwnSet]) -> tuple[list[dict[str, A
             rows.append({"version": each.version, "name": each.name, "state": None})
             continue
         try:
-            outline, wrong = outline_of(place, each)
+            outline, wrong = outline_of(each)
         except RefusedError as error:
             faults += error.refusals
             continue

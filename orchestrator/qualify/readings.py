@@ -16,7 +16,7 @@ from orchestrator.oracle.reference import encoded
 from orchestrator.oracle.survey import Fault, Outline, outline, survey
 from orchestrator.qualify.command.state import State
 from orchestrator.qualify.command.tensors import NotFiniteError, Tensor, Tensors, TensorsError
-from orchestrator.qualify.sets import OwnSet, Place, Set
+from orchestrator.qualify.sets import OwnSet, Set
 
 
 @dataclass(frozen=True)
@@ -36,25 +36,25 @@ class Reading:
     is_decided: bool = True
 
 
-def outline_of(place: Place, found: Set) -> tuple[Outline, tuple[Refusal, ...]]:
+def outline_of(found: Set) -> tuple[Outline, tuple[Refusal, ...]]:
     """What the manifests of a set say, and what is wrong with them; no shard is read.
 
     Raises:
         RefusedError: nothing can be said of it.
     """
     try:
-        said = outline(found.manifest.name, found.read, place.system)
+        said = outline(found.manifest.name, found.read, found.system)
     except CheckpointError as error:
         raise RefusedError([_unreadable(found, error)]) from error
     return said, tuple(_refusal(found, each) for each in said.faults)
 
 
-def reading(place: Place, found: Set | OwnSet) -> Reading:
+def reading(found: Set | OwnSet) -> Reading:
     """Reads all of it."""
     if isinstance(found, OwnSet):
         return _own(found.states)
     try:
-        said = survey(found.manifest.name, found.read, place.system)
+        said = survey(found.manifest.name, found.read, found.system)
     except CheckpointError as error:
         return Reading({}, None, (_unreadable(found, error),))
     tensors = {

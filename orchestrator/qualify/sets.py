@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from evidence.files import open_regular
@@ -24,6 +24,7 @@ from orchestrator.qualify.view import View
 
 _PUBLISHED = re.compile(r"([0-9]{1,15})\.manifest\.json", re.ASCII)
 _CHECKPOINT = ":checkpoint@"
+_CONTROLS = "steps/refusals/"  # whose programs may be of another system
 
 
 @dataclass(frozen=True)
@@ -35,12 +36,14 @@ class Set:
         version: as the manifest's name says; None where it is `manifest.json`.
         manifest: the root manifest.
         folders: where its files are looked for, in this order.
+        system: whose it must be; None where nothing but the set tells.
     """
 
     name: str
     version: int | None
     manifest: Path
     folders: tuple[Path, ...]
+    system: System | None = None
 
     def read(self, name: str) -> bytes | None:
         """A file of the set; None if no regular file of that name is in its folders."""
@@ -80,13 +83,11 @@ class Place:
     Attributes:
         folder: it.
         sets: in the order of their versions; in a bundle, of one version, that of the launches.
-        system: whose they are; None where nothing but the sets tells.
         view: the bundle; None for another folder.
     """
 
     folder: Path
     sets: tuple[Set | OwnSet, ...]
-    system: System | None = None
     view: View | None = None
 
     def chosen(self, version: int) -> tuple[Set | OwnSet, ...]:
@@ -108,7 +109,8 @@ class Place:
             else self.view.collected(*parents.LINEAGE)
         )
         launch = whole.get(version)
-        return tuple(each for each in found if each.name == launch) or found[-1:]
+        usual = tuple(each for each in found if not each.name.startswith(_CONTROLS)) or found
+        return tuple(each for each in found if each.name == launch) or usual[-1:]
 
 
 def place_of(folder: Path) -> Place:
@@ -145,11 +147,11 @@ def _of_bundle(bundle: Path) -> Place:
     try:
         sets = [found for launch in _launches(view) for found in _of_launch(view, launch)]
         system = None if view.command else view.planned.plan.system
+        parent = f"{parents.FOLDER}/{parents.SET}"
+        sets += _in_folder(bundle / parent, parent, system)
     except (OSError, StreamError, ValueError, LookupError, TypeError) as error:
         raise OrchError(f"{bundle} cannot be read as a bundle: {type(error).__name__}: {error}") from error
-    parent = f"{parents.FOLDER}/{parents.SET}"
-    sets += _in_folder(bundle / parent, parent)
-    return Place(bundle, tuple(sorted(sets, key=_order)), system, view)
+    return Place(bundle, tuple(sorted(sets, key=_order)), view)
 
 
 def _launches(view: View) -> Iterable[str]:
@@ -163,24 +165,27 @@ def _launches(view: View) -> Iterable[str]:
 
 def _of_launch(view: View, launch: str) -> Iterable[Set | OwnSet]:
     if view.command is None:
-        yield from _in_folder(view.bundle / launch, launch)
+        there = tuple(_in_folder(view.bundle / launch, launch))
+        if there:
+            which = Launch.read(view.bundle / launch).starts[0].program
+            yield from (replace(each, system=view.plan_of(which).system) for each in there)
         return
     states = {role: published(view, launch, role) for role in view.roles}
-    there = {role: state for role, state in states.items() if state is not None}
-    if there:
-        yield OwnSet(launch, Launch.read(view.bundle / launch).starts[0].called.target, there)
+    whole = {role: state for role, state in states.items() if state is not None}
+    if whole:
+        yield OwnSet(launch, Launch.read(view.bundle / launch).starts[0].called.target, whole)
 
 
-def _in_folder(folder: Path, name: str) -> Iterable[Set]:
+def _in_folder(folder: Path, name: str, system: System | None = None) -> Iterable[Set]:
     """Sets whose manifest lies in the folder or in a `checkpoint` of a role's in it."""
     folders = (folder, folder / "restore", folder / "checkpoint", *sorted(folder.glob("*/checkpoint")))
     for each in folders:
         for manifest in sorted(each.glob("*manifest.json")):
             published = _PUBLISHED.fullmatch(manifest.name)
             if published:
-                yield Set(name, int(published[1]), manifest, (each, *folders))
+                yield Set(name, int(published[1]), manifest, (each, *folders), system)
             elif manifest.name == MANIFEST:
-                yield Set(name, None, manifest, (each,))
+                yield Set(name, None, manifest, (each,), system)
 
 
 def _order(found: Set | OwnSet) -> int:

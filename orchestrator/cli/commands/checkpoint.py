@@ -53,28 +53,28 @@ def _place(named: str) -> tuple[Place, tuple[Set | OwnSet, ...]]:
     return place, place.sets if version is None else place.chosen(version)
 
 
-def _one(named: str) -> tuple[Place, Set | OwnSet]:
+def _one(named: str) -> Set | OwnSet:
     """Give the one checkpoint that is meant."""
-    place, sets = _place(named)
+    _, sets = _place(named)
     if len(sets) != 1:
         versions = sorted({each.version for each in sets if each.version is not None})
         example = f", for example {named}:checkpoint@{versions[-1]}" if versions else ""
         raise UsageError(f"{named} holds {len(sets)} checkpoints; name one{example}")
-    return place, sets[0]
+    return sets[0]
 
 
 def _show(args: argparse.Namespace) -> int:
     from orchestrator.qualify.readings import outline_of, reading
     from orchestrator.qualify.sets import OwnSet
 
-    place, sets = _place(args.place)
+    _, sets = _place(args.place)
     if len(sets) != 1:
-        return _list(args, place, sets)
+        return _list(args, sets)
     if isinstance(sets[0], OwnSet):
-        read = reading(place, sets[0])
+        read = reading(sets[0])
         faults, about = read.faults, text.own_json(sets[0], read.tensors)
     else:
-        outline, faults = outline_of(place, sets[0])
+        outline, faults = outline_of(sets[0])
         about = text.set_json(sets[0].name, outline)
     if args.json:
         print_json({"place": args.place, **about, "faults": [refusal_json(each) for each in faults]})
@@ -84,8 +84,8 @@ def _show(args: argparse.Namespace) -> int:
     return 1 if faults else 0
 
 
-def _list(args: argparse.Namespace, place: Place, sets: Sequence[Set | OwnSet]) -> int:
-    rows, faults = text.listed(place, sets)
+def _list(args: argparse.Namespace, sets: Sequence[Set | OwnSet]) -> int:
+    rows, faults = text.listed(sets)
     if args.json:
         checkpoints = {"checkpoints": rows, "faults": [refusal_json(each) for each in faults]}
         print_json({"place": args.place, **checkpoints})
@@ -105,7 +105,7 @@ def _verify(args: argparse.Namespace) -> int:
     faults: list[Refusal] = []
     undecided: list[str] = []
     for each in sets:
-        read = reading(place, each)
+        read = reading(each)
         state = read.outline.manifest.state if read.outline else None
         checked.append({"name": each.name, "version": each.version, "state": state, "sound": not read.faults})
         faults += read.faults
@@ -138,8 +138,8 @@ def _sound(named: str) -> tuple[Set | OwnSet, Reading]:
     """
     from orchestrator.qualify.readings import reading
 
-    place, found = _one(named)
-    read = reading(place, found)
+    found = _one(named)
+    read = reading(found)
     if read.faults:
         raise RefusedError(read.faults)
     if not read.is_decided:

@@ -72,6 +72,28 @@ def test_a_broken_set_is_shown_where_no_whole_one_is(orch, copied):
     assert (code, [each["label"] for each in found["faults"]]) == (1, ["checkpoint-chunk"])
 
 
+def test_a_hierarchy_has_parts_of_a_manifest_and_controls_systems_of_their_own(orch, passed, tmp_path):
+    bundle, _ = passed("lanes/hierarchy.yaml")
+    code, found = orch("verify", bundle)
+    assert (code, found["faults"]) == (0, [])
+    code, shown = orch("show", f"{bundle}:checkpoint@5")
+    assert (code, shown["owners"], len(shown["shards"])) == (0, 7, 7)
+    assert [each["file"] for each in shown["manifests"]] == [
+        "5.worker1.manifest.json",
+        "5.worker2.manifest.json",
+    ]
+    copy = tmp_path / "copy"
+    shutil.copytree(bundle, copy)
+    launch = copy / "steps/split/1/part-2"
+    part, other = (launch / f"worker{n}/checkpoint/5.worker{n}.manifest.json" for n in (1, 2))
+    part.write_bytes((copy / f"steps/uninterrupted/1/run-1/worker1/checkpoint/{part.name}").read_bytes())
+    other.unlink()
+    code, found = orch("verify", launch)
+    labels = [each["label"] for each in found["faults"]]
+    assert code == 1
+    assert labels[:2] == ["checkpoint-capture", "checkpoint-coverage"]
+
+
 def test_tensors_of_a_program_of_ones_own(orch, passed, tmp_path):
     bundle, _ = passed("lanes/own-script.yaml")
     code, shown = orch("show", bundle)
