@@ -197,3 +197,27 @@ def test_a_survey_finds_what_a_reader_refuses(data: st.DataObject) -> None:
     except CheckpointError as error:
         found = {error.label}
     assert refused in found if refused else not found
+
+
+def test_every_part_of_a_manifest_is_looked_at() -> None:
+    made = nested(3)
+    assert labels(made) == []
+    made.parts["7.inner0.manifest.json"]["capture"]["epoch"] += 1
+    made.parts["7.inner1.manifest.json"]["version"] += 1
+    made.seal_parts()
+    made.parts["7.inner2.manifest.json"]["shards"] *= 2
+    assert labels(made) == [
+        (Label.CHECKPOINT_CAPTURE, "7.inner0.manifest.json"),
+        (Label.CHECKPOINT_CAPTURE, "7.inner1.manifest.json"),
+        (Label.CHECKPOINT_CHUNK, "7.inner2.manifest.json"),
+        *[(Label.CHECKPOINT_COVERAGE, ROOT)] * 3,  # each of its regions twice
+    ]
+
+
+def test_a_part_that_cannot_be_read_hides_no_other_fault() -> None:
+    made = nested()
+    files = {ROOT: made.bytes, **made.shards, **made.part_bytes, "7.inner1.manifest.json": b"{}"}
+    del files["7.root.safetensors"]
+    found = [(fault.label, fault.file) for fault in survey(ROOT, files.get, SYSTEM).faults]
+    assert (Label.CHECKPOINT_MANIFEST, "7.inner1.manifest.json") in found
+    assert (Label.CHECKPOINT_COVERAGE, "7.root.safetensors") in found
