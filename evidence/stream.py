@@ -61,17 +61,24 @@ class Tail:
     sealed: bool = False
 
 
-def scan(path: Path) -> Iterator[tuple[Event, Tail]]:
+_BEGINNING = Tail()
+
+
+def scan(path: Path, tail: Tail = _BEGINNING, source: str | None = None) -> Iterator[tuple[Event, Tail]]:
     """Give the events in order, each with the tail that it leaves, holding one line at a time.
+
+    Args:
+        path: of the stream.
+        tail: of what was read before; the events after it are given.
+        source: of what was read before; None at the beginning.
 
     Raises:
         TornError: the last line has no newline or is no JSON; every line before it was given.
         StreamError: any other line is wrong, the chain is broken, or a line follows the sealing record.
         OSError: the file cannot be read.
     """
-    tail = Tail()
-    source: str | None = None
     with os.fdopen(open_regular(path), "rb") as file:
+        file.seek(tail.size)
         following = file.readline(MAX_LINE_BYTES)
         while raw := following:
             following = file.readline(MAX_LINE_BYTES)
@@ -87,6 +94,41 @@ def scan(path: Path) -> Iterator[tuple[Event, Tail]]:
                 raise StreamError(number, f"another source (got {event.source!r}, expected {source!r})")
             tail = Tail(tail.size + len(raw), sha256_bytes(raw[:-1]), number, event.type == SEALED)
             yield event, tail
+
+
+class Growing:
+    """The events of a stream as far as it goes now; what was read is not read again.
+
+    A stream grows at its end alone: one that is shorter than it was is read anew.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._begin()
+
+    def _begin(self) -> None:
+        self._tail = _BEGINNING
+        self._read: list[Event] = []
+        self._events: tuple[Event, ...] = ()
+
+    def events(self) -> tuple[Event, ...]:
+        """All of them.
+
+        Raises:
+            TornError: the last line is incomplete.
+            StreamError: another line is wrong.
+            OSError: the file cannot be read.
+        """
+        size = self._path.stat().st_size
+        if size < self._tail.size:
+            self._begin()
+        if size > self._tail.size:
+            source = self._read[0].source if self._read else None
+            for event, tail in scan(self._path, self._tail, source):
+                self._read.append(event)
+                self._tail = tail
+            self._events = tuple(self._read)
+        return self._events
 
 
 def read(path: Path) -> tuple[Event, ...]:

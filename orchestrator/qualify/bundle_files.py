@@ -11,7 +11,7 @@ from evidence.canonical import loads
 from evidence.event import Event
 from evidence.files import open_regular
 from evidence.names import fault
-from evidence.stream import read as read_stream
+from evidence.stream import Growing
 
 SPECS = "specs"
 INDEX = "specs/index.json"
@@ -22,8 +22,7 @@ class BundleFiles:
 
     def __init__(self, bundle: Path) -> None:
         self.bundle = bundle
-        self._stream_size = -1
-        self._events: tuple[Event, ...] = ()
+        self._journal = Growing(bundle / "stream.jsonl")
 
     @property
     def lane_copy(self) -> Path:
@@ -38,12 +37,13 @@ class BundleFiles:
         return self.bundle / SPECS / name
 
     def events(self) -> tuple[Event, ...]:
-        """The journal as it stands; read again only when it has grown."""
-        path = self.bundle / "stream.jsonl"
-        size = path.stat().st_size
-        if size != self._stream_size:
-            self._stream_size, self._events = size, read_stream(path)
-        return self._events
+        """The journal as it stands; of what was read before nothing is read again.
+
+        Raises:
+            StreamError: it is not whole.
+            OSError: it cannot be read.
+        """
+        return self._journal.events()
 
     @property
     def run_id(self) -> str:

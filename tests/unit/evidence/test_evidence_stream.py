@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from evidence.canonical import dumps
 from evidence.digest import sha256_bytes, sha256_file
 from evidence.event import GENESIS, Event, EventError, parse
-from evidence.stream import SEALED, TORN, Stream, StreamError, TornError, read
+from evidence.stream import SEALED, TORN, Growing, Stream, StreamError, TornError, read
 
 RUN = "0199d4c2-7f00-7000-8000-000000000001"
 ROOT = Path(__file__).parents[3]
@@ -314,7 +314,7 @@ def test_being_killed_after_moving_the_torn_line_loses_nothing(path):
 WRITER = """
 import sys
 from pathlib import Path
-from evidence.stream import Stream
+from evidence.stream import Growing, Stream
 with Stream.create(Path(sys.argv[1]), sys.argv[2], fsync=False) as stream:
     while True:
         stream.append("orch.step.started", "x", {"filler": "y" * 5000})
@@ -398,3 +398,28 @@ def test_an_attribute_that_breaks_its_rule_makes_no_event(path, change):
         del value[name]
         with pytest.raises(EventError):
             parse(dumps(value))
+
+
+def test_a_growing_stream_is_read_on_and_its_chain_with_it(tmp_path):
+    path = tmp_path / "stream.jsonl"
+    whole = tmp_path / "whole.jsonl"
+    events = write(whole, 4)
+    lines = whole.read_bytes().splitlines(keepends=True)
+    growing = Growing(path)
+    path.write_bytes(b"".join(lines[:2]))
+    assert growing.events() == tuple(events[:2])
+    path.write_bytes(b"".join(lines[:3]) + lines[3][:-9])
+    with pytest.raises(TornError):
+        growing.events()
+    path.write_bytes(b"".join(lines))
+    assert growing.events() == tuple(events) == read(path)
+    # what does not follow from what was read breaks the chain
+    path.write_bytes(b"".join(lines) + lines[1])
+    with pytest.raises(StreamError, match="breaks the chain"):
+        growing.events()
+    # a stream cut back is another one
+    path.write_bytes(lines[0])
+    assert growing.events() == tuple(events[:1])
+    path.unlink()
+    with pytest.raises(FileNotFoundError):
+        growing.events()
