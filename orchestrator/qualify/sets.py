@@ -19,6 +19,7 @@ from orchestrator.plan.model import System
 from orchestrator.qualify import parent as parents
 from orchestrator.qualify.command import adopt as command
 from orchestrator.qualify.command.state import State, published
+from orchestrator.qualify.controls import ORDER
 from orchestrator.qualify.launch import Launch
 from orchestrator.qualify.view import View
 
@@ -155,9 +156,9 @@ def _of_bundle(bundle: Path) -> Place:
 
 
 def _launches(view: View) -> Iterable[str]:
-    """Every launch that was begun, in order: its folder, as the manifest names it."""
+    """Every launch of the bundle's own system that was begun, in order: its folder as the manifest names it."""
     for event in view.events():
-        if event.type == "orch.launch.started":
+        if event.type == "orch.launch.started" and event.data["launch"] != ORDER:
             launch = "steps/{step}/{attempt}/{launch}".format_map(event.data)
             if fault(launch) is None:
                 yield launch

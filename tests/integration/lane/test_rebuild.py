@@ -25,9 +25,9 @@ def test_a_bundle_is_built_again_to_the_same_bytes(
     bundle, _ = passed("lanes/samples.yaml")
     done = workshop.orch("judge", str(bundle), "--rebuild")
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.splitlines()[-1] == "rebuilt: 3 programs, the same bytes"
+    assert done.stdout.splitlines()[-1] == "rebuilt: 5 programs, the same bytes"
     told = json.loads(workshop.orch("judge", str(bundle), "--rebuild", "--json").stdout)
-    assert told["rebuilt"] == {"programs": 3, "differences": []}
+    assert told["rebuilt"] == {"programs": 5, "differences": []}
     assert "rebuilt" not in json.loads(workshop.orch("judge", str(bundle), "--json").stdout)
 
 
