@@ -156,7 +156,7 @@ def _of_bundle(bundle: Path) -> Place:
 
 
 def _launches(view: View) -> Iterable[str]:
-    """Every launch of the bundle's own system that was begun, in order: its folder as the manifest names it."""
+    """Launches of the bundle's own system that were begun, in order: folders as the manifest names them."""
     for event in view.events():
         if event.type == "orch.launch.started" and event.data["launch"] != ORDER:
             launch = "steps/{step}/{attempt}/{launch}".format_map(event.data)
