@@ -6,7 +6,6 @@ builds what is not there, and says itself what cannot be built.
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -27,7 +26,7 @@ class _LeftError(Exception):
 
 
 class Ahead:
-    """One compiler at work for the cells in their order; as a context, for as long as cells run.
+    """Compilers at work for the cells in their order; as a context, for as long as cells run.
 
     Args:
         wanted: cell -> its plan, and every program of it: role and target.
@@ -65,13 +64,11 @@ class Ahead:
             check()
 
     def _work(self) -> None:
-        workers = max(1, (os.cpu_count() or 1) - 1)  # whoever runs cells has the other
         for cell, (plan, pairings) in self._wanted.items():
             try:
                 with suppress(OrchError, OSError):
-                    build_programs(
-                        plan, pairings, self._root, self._cache, workers=workers, check=self._check
-                    )
+                    # on every processor: where compiling is what takes the time, cells wait for it
+                    build_programs(plan, pairings, self._root, self._cache, check=self._check)
             except _LeftError:
                 return
             finally:
