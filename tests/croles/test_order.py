@@ -12,6 +12,7 @@ from role_plans import Case
 
 from orchestrator.oracle.reference import Reference, bits
 from orchestrator.plan.derive import Planned
+from orchestrator.plan.topology import Topology, star
 from orchestrator.plan.witness import SAMPLES_OF_A_ROLE, witness
 
 
@@ -30,6 +31,22 @@ def test_programs_add_in_the_declared_order(bench, case):
     assert {end.results["state"] for end in ends.values()} == {expected.state}
     lines = {line for role in of.plan.roles for line in run.progress(role.name)}
     assert lines == {f"1 {expected.state} {bits(1.0)}"}
+
+
+@pytest.mark.parametrize("topology", [star(4), Topology("hierarchy", 7, 2)], ids=str)
+@pytest.mark.parametrize("words", [3, 70000])
+def test_programs_of_every_tree_and_width_add_in_the_declared_order(bench, topology, words):
+    """Whatever way the additions go by: one for short vectors, others for long ones."""
+    who = role_plans.roles(*((f"r{index}", 0) for index in range(topology.roles)))
+    plan = replace(role_plans.star().plan, roles=who, topology=topology)
+    gradient = (replace(plan.system.contributions[0], size=words),)
+    plan = replace(plan, system=replace(plan.system, contributions=gradient))
+    of = witnessed(Case(plan, ()))
+    assert of.plan.system.contributions[0].size >= min(words, 30000)
+    expected = Reference(of.plan, array("d", of.words)).at(1)
+    run = bench(of)
+    ends = run.run(Setup(target=1))
+    assert {end.results["state"] for end in ends.values()} == {expected.state}
 
 
 def test_another_order_shows_in_the_state(bench):
