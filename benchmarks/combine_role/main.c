@@ -72,6 +72,7 @@ __attribute__((noreturn, used)) void start_main(const uintptr_t *stack)
     mesh.role = (uint32_t)number(arguments[0]);
     mesh.count = (uint32_t)number(arguments[1]);
     mesh.fan_out = (uint32_t)number(arguments[2]);
+    mesh.is_whole = true;
     mesh.may_leave = true;
     mesh.inbox = inbox;
     mesh.inbox_words = INBOX_WORDS;

@@ -11,7 +11,7 @@ void hello_begin(struct hello *hello, const struct binding *binding, uint64_t st
     hello->frame.length = HELLO_PAYLOAD;
     memcpy(hello->run, binding->run, RUN_ID_BYTES);
     hello->mode = binding->mode;
-    hello->zero = 0;
+    hello->mesh = binding->mesh;
     hello->target = binding->target;
     hello->start = start;
     memcpy(hello->secret, binding->secret, SECRET_BYTES);

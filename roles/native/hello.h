@@ -13,7 +13,7 @@ struct hello {
     struct frame frame;
     uint8_t run[RUN_ID_BYTES];
     uint32_t mode;
-    uint32_t zero;
+    uint32_t mesh;
     uint64_t target; /* version to reach */
     uint64_t start;  /* version begun from */
     uint8_t secret[SECRET_BYTES];

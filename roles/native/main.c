@@ -5,6 +5,7 @@
 #include "files.h"
 #include "learner.h"
 #include "memory.h"
+#include "mesh.h"
 #include "peers.h"
 #include "publish.h"
 #include "refuse.h"
@@ -60,8 +61,10 @@ static void play(const char *folder)
         refuse("binding");
     if (IS_ROOT && binding.mode == MODE_TRAIN)
         publish_withdraw(&binding); /* before others are met, none of whom publishes before */
-    if (HAS_PEERS)
+    if (HAS_PEERS) {
         peers_meet(&binding, start);
+        mesh_open(&binding, start);
+    }
     if (binding.mode == MODE_TRAIN)
         rounds_train(&binding, start, total);
     else

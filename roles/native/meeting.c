@@ -47,11 +47,19 @@ static bool greet(int socket, const struct hello *own)
     return net_move(socket, true, &whole, 1) == HELLO_BYTES;
 }
 
-enum { STRANGERS = 16, CALLERS = CHILD_COUNT + STRANGERS };
+enum { STRANGERS = 16, MOST_AWAITED = IS_MESH_POSSIBLE ? ROLE_COUNT - 1 : CHILD_COUNT };
+enum { CALLERS = MOST_AWAITED + STRANGERS };
 
 static struct caller callers[CALLERS];
-static struct waiting awaited[1 + CALLERS + CHILD_COUNT + 1];
+static struct waiting awaited[1 + CALLERS + MOST_AWAITED + 1];
 static int listener;
+
+/* The roles that may call: their sockets, and the first one's number. */
+static struct {
+    int *sockets;
+    uint32_t first;
+    uint32_t count;
+} guests;
 
 /* What was wrong first; said when all have come. */
 static const char *fault;
@@ -96,7 +104,7 @@ static void accept_one(void)
 }
 
 /* True if the caller is one of those that are waited for: a peer, or one that ends the run. */
-static bool recognise(struct caller *caller, int *sockets, const struct hello *own)
+static bool recognise(struct caller *caller, const struct hello *own)
 {
     if (!listen_to(caller) || !frame_may_begin(&caller->hello, caller->got)) {
         drop(caller);
@@ -111,62 +119,70 @@ static bool recognise(struct caller *caller, int *sockets, const struct hello *o
         return false;
     }
     uint32_t sender = caller->hello.frame.sender;
-    uint32_t child = sender - FIRST_CHILD;
-    bool is_child = child < CHILD_COUNT;
-    const char *found = hello_fault(&caller->hello, own, is_child ? sender : FIRST_CHILD);
-    if (!found && sockets[child] >= 0)
+    uint32_t guest = sender - guests.first;
+    const char *found = hello_fault(&caller->hello, own, guest < guests.count ? sender : guests.first);
+    if (!found && guests.sockets[guest] >= 0)
         found = "frame-identity";
     if (found)
         note(found);
     else
-        sockets[child] = caller->socket;
+        guests.sockets[guest] = caller->socket;
     caller->socket = -1;
     return true;
 }
 
-/* The parent or a child that goes now is lost to the run; children that have not come yet are still waited for. */
-static void wait_for_callers(int *sockets, int *parent, struct deadline deadline)
+/* A role that goes now is lost to the run; those that have not come yet are still waited for. */
+static void wait_for_callers(int *watched, struct deadline deadline)
 {
     size_t count = 0;
     awaited[count++] = (struct waiting){listener, WAIT_READ, 0};
     for (size_t i = 0; i < CALLERS; i++)
         awaited[count++] = (struct waiting){callers[i].socket, WAIT_READ, 0};
-    size_t first_child = count;
-    for (size_t i = 0; i < CHILD_COUNT; i++)
-        awaited[count++] = (struct waiting){sockets[i], WAIT_GONE, 0};
-    awaited[count++] = (struct waiting){*parent, WAIT_GONE, 0};
+    size_t first_guest = count;
+    for (size_t i = 0; i < guests.count; i++)
+        awaited[count++] = (struct waiting){guests.sockets[i], WAIT_GONE, 0};
+    awaited[count++] = (struct waiting){*watched, WAIT_GONE, 0};
     net_wait(awaited, count, deadline, INT64_MAX);
-    for (size_t i = 0; i <= CHILD_COUNT; i++) {
-        if (!net_is_gone(awaited + first_child + i))
+    for (size_t i = 0; i <= guests.count; i++) {
+        if (!net_is_gone(awaited + first_guest + i))
             continue;
         note("peer-lost");
-        *(i < CHILD_COUNT ? sockets + i : parent) = -1;
+        *(i < guests.count ? guests.sockets + i : watched) = -1;
     }
 }
 
 void meeting_listen(const struct endpoint *endpoint)
 {
     listener = net_listen(endpoint, CALLERS);
-    system_close(files_create("listening"));
 }
 
-void meeting_gather(int *sockets, int parent, const struct hello *own, struct deadline deadline)
+struct endpoint meeting_place(void)
 {
+    return net_place(listener);
+}
+
+void meeting_gather(int *sockets, uint32_t first, uint32_t count, int watched, const struct hello *own,
+                    struct deadline deadline)
+{
+    size_t missing = 0;
+    guests.sockets = sockets;
+    guests.first = first;
+    guests.count = count;
     for (size_t i = 0; i < CALLERS; i++)
         callers[i].socket = -1;
-    for (size_t i = 0; i < CHILD_COUNT; i++)
-        sockets[i] = -1;
-    for (size_t missing = CHILD_COUNT; missing > 0;) {
+    for (size_t i = 0; i < count; i++)
+        missing += sockets[i] < 0;
+    while (missing > 0) {
         if (fault)
             deadline.label = fault;
-        wait_for_callers(sockets, &parent, deadline);
+        wait_for_callers(&watched, deadline);
         accept_one();
         for (size_t i = 0; i < CALLERS; i++)
-            if (callers[i].socket >= 0 && recognise(callers + i, sockets, own))
+            if (callers[i].socket >= 0 && recognise(callers + i, own))
                 missing--;
     }
     check(fault);
-    if (!HAS_CHILDREN)
+    if (count == 0)
         return;
     for (size_t i = 0; i < CALLERS; i++)
         if (callers[i].socket >= 0)
@@ -176,30 +192,30 @@ void meeting_gather(int *sockets, int parent, const struct hello *own, struct de
 
 enum { FIRST_PAUSE_MS = 10, LONGEST_PAUSE_MS = 100 };
 
-/* True once the parent's hello is whole. A tunnel accepts before the parent listens and then hangs up, and a stranger
+/* True once the other's hello is whole. A tunnel accepts before the parent listens and then hangs up, and a stranger
  * may listen before the parent does: they are no peer, and dialling goes on. */
-static bool is_greeted(struct caller *parent, const struct hello *own, struct deadline deadline)
+static bool is_greeted(struct caller *other, const struct hello *own, struct deadline deadline)
 {
-    while (!is_heard(parent)) {
-        struct waiting waiting = {parent->socket, WAIT_READ, 0};
+    while (!is_heard(other)) {
+        struct waiting waiting = {other->socket, WAIT_READ, 0};
         net_wait(&waiting, 1, deadline, INT64_MAX);
-        if (!listen_to(parent))
+        if (!listen_to(other))
             return false;
     }
-    return hello_is_of_launch(&parent->hello, own);
+    return hello_is_of_launch(&other->hello, own);
 }
 
-int meeting_join(const struct endpoint *endpoint, const struct hello *own, struct deadline deadline)
+int meeting_join(const struct endpoint *endpoint, uint32_t role, const struct hello *own, struct deadline deadline)
 {
     int64_t pause = FIRST_PAUSE_MS;
     for (;;) {
-        struct caller parent = {.socket = net_connect(endpoint, deadline)};
-        if (parent.socket >= 0 && greet(parent.socket, own) && is_greeted(&parent, own, deadline)) {
-            note(hello_fault(&parent.hello, own, PARENT));
-            return parent.socket;
+        struct caller other = {.socket = net_connect(endpoint, deadline)};
+        if (other.socket >= 0 && greet(other.socket, own) && is_greeted(&other, own, deadline)) {
+            note(hello_fault(&other.hello, own, role));
+            return other.socket;
         }
-        if (parent.socket >= 0)
-            system_close(parent.socket);
+        if (other.socket >= 0)
+            system_close(other.socket);
         net_wait(NULL, 0, deadline, pause);
         pause = pause * 2 < LONGEST_PAUSE_MS ? pause * 2 : LONGEST_PAUSE_MS;
     }

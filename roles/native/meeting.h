@@ -11,14 +11,18 @@
 #include "clock.h"
 #include "hello.h"
 
-/* Children may dial from now on. */
+/* Roles may dial from now on; a port of 0 is any that is free. */
 void meeting_listen(const struct endpoint *endpoint);
 
-/* A socket to the parent. What is wrong with its hello is said at once by a role without children, and else by
- * `meeting_gather`. */
-int meeting_join(const struct endpoint *endpoint, const struct hello *own, struct deadline deadline);
+/* Where `meeting_listen` listens. */
+struct endpoint meeting_place(void);
 
-/* A socket for each child, in role order. `parent` is the parent's, which is watched meanwhile, or -1. */
-void meeting_gather(int *sockets, int parent, const struct hello *own, struct deadline deadline);
+/* A socket to the role that listens there. What is wrong with its hello is said by `meeting_gather`. */
+int meeting_join(const struct endpoint *endpoint, uint32_t role, const struct hello *own, struct deadline deadline);
+
+/* A socket for each of `count` roles from `first` on, in role order: those that are below 0 are waited for. The
+ * others are watched meanwhile, and so is `watched`, the parent's, or -1. With no roles, what was wrong is said. */
+void meeting_gather(int *sockets, uint32_t first, uint32_t count, int watched, const struct hello *own,
+                    struct deadline deadline);
 
 #endif

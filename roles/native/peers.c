@@ -1,6 +1,7 @@
 #include "peers.h"
 
 #include "exchange.h"
+#include "files.h"
 #include "hello.h"
 #include "meeting.h"
 #include "net.h"
@@ -25,12 +26,15 @@ void peers_meet(const struct binding *binding, uint64_t start)
     hello_begin(&hello, binding, start);
     frame_begin(&peers.frame, binding->plan, binding->epoch);
     peers.round_ms = binding->round_ms;
-    peers.sockets[UP] = -1;
-    if (HAS_CHILDREN)
+    for (uint32_t peer = 0; peer <= UP; peer++)
+        peers.sockets[peer] = -1;
+    if (HAS_CHILDREN) {
         meeting_listen(&binding->endpoint);
+        system_close(files_create("listening"));
+    }
     if (!IS_ROOT)
-        peers.sockets[UP] = meeting_join(&binding->parent, &hello, deadline);
-    meeting_gather(peers.sockets, peers.sockets[UP], &hello, deadline);
+        peers.sockets[UP] = meeting_join(&binding->parent, PARENT, &hello, deadline);
+    meeting_gather(peers.sockets, FIRST_CHILD, CHILD_COUNT, peers.sockets[UP], &hello, deadline);
     /* Others may wait for a later role until their own connect deadlines; the first round begins after that. Whom
      * the root alone waits for has come. */
     if (!IS_ROOT || FIRST_CHILD * FAN_OUT + 1 < ROLE_COUNT)
@@ -52,13 +56,41 @@ static struct transfer *prepare(uint32_t peer, bool sending, uint32_t kind, uint
     return transfer;
 }
 
-static void run(uint32_t first, uint32_t count)
+struct deadline peers_deadline(void)
 {
     int64_t from = clock_monotonic_ms();
     if (from < peers.patience_from_ms)
         from = peers.patience_from_ms;
+    return clock_deadline(from, peers.round_ms, "round-deadline");
+}
+
+void peers_have_begun(void)
+{
+    peers.patience_from_ms = 0;
+}
+
+int peers_socket(uint32_t role)
+{
+    uint32_t child = role - FIRST_CHILD;
+    if (child < CHILD_COUNT)
+        return peers.sockets[child];
+    return !IS_ROOT && role == PARENT ? peers.sockets[UP] : -1;
+}
+
+struct endpoint peers_place(void)
+{
+    return net_place(peers.sockets[IS_ROOT ? 0 : UP]);
+}
+
+const struct frame *peers_frame(void)
+{
+    return &peers.frame;
+}
+
+static void run(uint32_t first, uint32_t count)
+{
     const struct exchange exchange = {transfers + first, waiting, count, exchange_looks(ROLE_COUNT), NULL};
-    exchange_run(&exchange, clock_deadline(from, peers.round_ms, "round-deadline"));
+    exchange_run(&exchange, peers_deadline());
 }
 
 static void *unchanged(const void *payload)
@@ -86,7 +118,7 @@ void peers_send_up(uint32_t kind, uint64_t round, const void *payload, uint64_t 
 void peers_receive_down(uint32_t kind, uint64_t round, void *payload, uint64_t length)
 {
     receive(UP, kind, round, payload, length);
-    peers.patience_from_ms = 0; /* what comes down has been everywhere: the round has begun */
+    peers_have_begun(); /* what comes down has been everywhere */
 }
 
 static void prepare_down(uint32_t kind, uint64_t round, const void *payload, uint64_t length)
@@ -107,7 +139,7 @@ void peers_receive_up(uint32_t kind, uint64_t round, void *payloads, uint64_t le
         prepare(child, false, kind, round, length)->payload = (uint8_t *)payloads + child * length;
     run(0, CHILD_COUNT);
     if (IS_ROOT)
-        peers.patience_from_ms = 0;
+        peers_have_begun();
 }
 
 void peers_send_to(uint32_t child, uint32_t kind, uint64_t round, const void *payload, uint64_t length)

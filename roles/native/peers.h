@@ -14,6 +14,7 @@
 #define IS_ROOT (ROLE_INDEX == 0u)
 #define HAS_CHILDREN (CHILD_COUNT > 0u)
 #define HAS_PEERS (ROLE_COUNT > 1u)
+#define IS_MESH_POSSIBLE (HAS_PEERS && ROLE_COUNT <= 16u && !GRADIENTS_PARTITIONED)
 #define PARENT ((ROLE_INDEX - 1u) / FAN_OUT)
 #define FIRST_CHILD (ROLE_INDEX * FAN_OUT + 1u)
 
@@ -36,5 +37,14 @@ void peers_receive_from(uint32_t child, uint32_t kind, uint64_t round, void *pay
 
 /* To every child without waiting: whoever cannot take it now will not hear it. For a role that ends. */
 void peers_tell_down(uint32_t kind, uint64_t round, const void *payload, uint64_t length);
+
+/* For who exchanges by a schedule of its own: the socket to a neighbour (-1 for another role), this side's address on
+ * the way to one, what all frames have in common, when a round that begins now is late, and that it has come to its
+ * end. */
+int peers_socket(uint32_t role);
+struct endpoint peers_place(void);
+const struct frame *peers_frame(void);
+struct deadline peers_deadline(void);
+void peers_have_begun(void);
 
 #endif

@@ -173,6 +173,8 @@ enum { GATHERED_BYTES = 1 << 17, BYTES_AT_ROOT = 1 << 20 };
 enum schedule schedule_for(const struct mesh *mesh, uint64_t words)
 {
     uint64_t size = words * sizeof(word);
+    if (!mesh->is_whole)
+        return SCHEDULE_ROOT;
     if (mesh->count == 2 && size <= GATHERED_BYTES)
         return SCHEDULE_GATHER;
     return size * (mesh->count - 1) <= BYTES_AT_ROOT ? SCHEDULE_ROOT : SCHEDULE_SLICES;

@@ -26,6 +26,7 @@ struct mesh {
     uint32_t role;
     uint32_t count;     /* of roles, at least 2 */
     uint32_t fan_out;
+    bool is_whole;      /* each is connected to each; else only the root to all */
     bool may_leave;     /* a role that has its total may end */
     struct frame frame; /* what all frames of the run have in common */
     word *inbox;        /* room for (count - 1) * inbox_words: what has come and is not added yet */

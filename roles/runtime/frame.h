@@ -19,6 +19,7 @@ enum frame_kind {
     FRAME_SELECT = 8,
     FRAME_SELECTED = 9,
     FRAME_STATE = 10,
+    FRAME_PLACES = 11,
 };
 
 /* As it lies on the wire: little-endian, without gaps. */

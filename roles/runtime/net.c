@@ -56,6 +56,21 @@ int net_listen(const struct endpoint *endpoint, int backlog)
     return socket;
 }
 
+struct endpoint net_place(int socket)
+{
+    struct name name = {{0}, sizeof name.bytes};
+    struct endpoint endpoint = {0};
+    int32_t size = sizeof name.bytes;
+    (void)system_call(CALL_GETSOCKNAME, socket, system_pointer(name.bytes), system_pointer(&size), 0, 0);
+    endpoint.family = name.bytes[0] == FAMILY_4 ? 4 : 6;
+    endpoint.port = (uint32_t)name.bytes[2] << 8 | name.bytes[3];
+    if (endpoint.family == 4)
+        memcpy(endpoint.address, name.bytes + 4, 4);
+    else
+        memcpy(endpoint.address, name.bytes + 8, 16);
+    return endpoint;
+}
+
 int net_accept(int listener)
 {
     long socket = system_call(CALL_ACCEPT4, listener, 0, 0, STREAM_NONBLOCK_CLOEXEC & ~1, 0);

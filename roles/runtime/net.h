@@ -19,6 +19,9 @@ struct endpoint {
  * this machine's. */
 int net_listen(const struct endpoint *endpoint, int backlog);
 
+/* This side's address and port of a socket. */
+struct endpoint net_place(int socket);
+
 /* A connection that waits at the listener, or -1. */
 int net_accept(int listener);
 
