@@ -32,6 +32,9 @@ RUN_BYTES = 16
 
 # words of one look at a restored field
 MOST_RESTORE_WORDS = 32 * 1024
+# roles that may be connected each to each, and what one keeps of another's words until they are added
+MESH_ROLES = 16
+MOST_INBOX_WORDS = 16 * 1024
 
 
 @dataclass(frozen=True)
@@ -121,12 +124,18 @@ def _computed(plan: Plan, role: Role, statement: Assignment, own: frozenset[str]
 
 
 def _combine(plan: Plan, role: Role) -> Iterable[DemandLine]:
-    """What is sent and received: own sums whole, those of the neighbours in the tree window by window."""
+    """What is sent and received: own sums whole, others' window by window, or as much as waits to be added."""
     size = plan.system.word.size
     combined, neighbours = plan.system.combined_words, len(plan.topology.children(role.index)) + 1
     yield _words("sums and totals", f"{combined} words", combined, size)
-    window = window_words(plan)
-    yield _words("windows", f"{neighbours} x {window} words", neighbours * window, size)
+    others = len(plan.roles) - 1
+    is_mesh = 0 < others < MESH_ROLES and plan.ownership.gradients == "replicated"
+    if plan.ownership.is_partitioned or plan.topology.kind == "hierarchy" or not is_mesh:
+        window = window_words(plan)
+        yield _words("windows", f"{neighbours} x {window} words", neighbours * window, size)
+    if is_mesh:
+        inbox = min(MOST_INBOX_WORDS, combined)
+        yield _words("inbox of a mesh", f"{others} x {inbox} words", others * inbox, size)
     yield _each("peers", f"{neighbours} neighbours", neighbours, PEER_BYTES)
     if plan.system.has_own_rows and plan.ownership.parameters == "partitioned":
         words = sum(field.size for field in plan.system.parameters)

@@ -96,6 +96,7 @@ def _start(
         port=ends.listens.port,
         parent_address=ends.dials.address,
         parent_port=ends.dials.port,
+        mesh=view.wiring.is_mesh,
         secret=secret,
         connect_ms=deadlines.connect_ms,
         round_ms=deadlines.round_ms,

@@ -80,6 +80,11 @@ class Wiring:
         return tuple(role for role in self.placement if role in have)
 
     @property
+    def is_mesh(self) -> bool:
+        """Whether roles may open connections of their own: between nodes the ports may be closed."""
+        return self.topology is not None and len(set(self.placement.values())) == 1
+
+    @property
     def ways(self) -> dict[str, Way]:
         """Role -> the tunnel through which it reaches its parent; those on their parent's node need none."""
         if self.transport != TUNNEL:
