@@ -71,17 +71,17 @@ def test_the_unweighted_mean_is_refused_at_update_1(workshop: Workshop):
 
 
 def test_a_program_that_is_not_deterministic_is_called_so(workshop: Workshop):
-    """The root adds a little of the clock to the total from the second update on; replicas still agree."""
+    """The root adds a little of the clock to its words from the second update on; replicas still agree."""
 
     def add_the_clock(text: str) -> str:
         return text.replace(
-            "    add_up(round, words);",
-            "    add_up(round, words);\n"
+            "    schedule_run(&mesh,",
             "    if (IS_ROOT && round > 1)\n"
-            "        words[0] += (word)(clock_wall_ms() % 8191) * 0x1p-40;",
-        ).replace('#include "combine.h"', '#include "combine.h"\n\n#include "clock.h"')
+            "        words[0] += (word)(clock_wall_ms() % 8191) * 0x1p-40;\n"
+            "    schedule_run(&mesh,",
+        )
 
-    result = mutate(workshop, "native/combine.c", add_the_clock)
+    result = mutate(workshop, "native/mesh.c", add_the_clock)
     step, check = failed(result)[0]
     assert (step, check["name"]) == ("uninterrupted", "deterministic")
     assert re.search(
@@ -127,11 +127,11 @@ def test_contributions_added_in_another_order_are_refused_by_their_bits(workshop
 
     def backwards(text: str) -> str:
         return text.replace(
-            "for (uint32_t child = 0; child < CHILD_COUNT; child++)\n            for (uint64_t i",
-            "for (uint32_t child = CHILD_COUNT; child-- > 0;)\n            for (uint64_t i",
+            "at[role] = role == mesh->role",
+            "at[role == 0 ? 0 : mesh->count - role] = role == mesh->role",
         )
 
-    result = mutate(workshop, "native/combine.c", backwards, "diabetes")
+    result = mutate(workshop, "native/schedule.c", backwards, "diabetes")
     assert ran_to_its_end(result, "refusals/1/base")
     checks = {check["name"]: check for step, check in failed(result)}
     words = (checks["base-checkpoint-1"][side] for side in ("expected", "got"))

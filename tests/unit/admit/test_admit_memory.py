@@ -92,11 +92,20 @@ def test_a_demand_is_told_line_by_line(tmp_path: Path) -> None:
 
 
 def test_a_role_holds_a_window_for_each_neighbour(tmp_path: Path) -> None:
-    plan = star(tmp_path).plan
+    shared_out = Ownership("replicated", "partitioned", "partitioned")
+    plan = replace(star(tmp_path).plan, ownership=shared_out)
     root, idle, worker = (
         {line.what: line.bytes for line in demand(plan, role).lines}["windows"] for role in plan.roles
     )
     assert (root, idle, worker) == tuple(n * plan.system.combined_words * WORD for n in (3, 1, 1))
+
+
+def test_a_role_of_a_star_that_adds_whole_sums_holds_what_waits_of_the_others(tmp_path: Path) -> None:
+    plan = star(tmp_path).plan
+    for role in plan.roles:
+        lines = {line.what: line.bytes for line in demand(plan, role).lines}
+        assert "windows" not in lines
+        assert lines["inbox of a mesh"] == 2 * plan.system.combined_words * WORD
 
 
 def test_what_is_partitioned_is_held_by_its_owners(tmp_path: Path) -> None:
