@@ -35,6 +35,8 @@ MOST_RESTORE_WORDS = 32 * 1024
 # roles that may be connected each to each, and what one keeps of another's words until they are added
 MESH_ROLES = 16
 MOST_INBOX_WORDS = 16 * 1024
+# of a mesh, for each way between two of as many roles: a transfer with two frames; a hello for each
+MESH_BYTES = 20 * 1024
 
 
 @dataclass(frozen=True)
@@ -124,7 +126,7 @@ def _computed(plan: Plan, role: Role, statement: Assignment, own: frozenset[str]
 
 
 def _combine(plan: Plan, role: Role) -> Iterable[DemandLine]:
-    """What is sent and received: own sums whole, others' window by window, or as much as waits to be added."""
+    """What is sent and received: own sums whole, others' by windows, or as much as waits to be added."""
     size = plan.system.word.size
     combined, neighbours = plan.system.combined_words, len(plan.topology.children(role.index)) + 1
     yield _words("sums and totals", f"{combined} words", combined, size)
@@ -136,6 +138,7 @@ def _combine(plan: Plan, role: Role) -> Iterable[DemandLine]:
     if is_mesh:
         inbox = min(MOST_INBOX_WORDS, combined)
         yield _words("inbox of a mesh", f"{others} x {inbox} words", others * inbox, size)
+        yield DemandLine("transfers of a mesh", f"{MESH_BYTES} bytes", MESH_BYTES)
     yield _each("peers", f"{neighbours} neighbours", neighbours, PEER_BYTES)
     if plan.system.has_own_rows and plan.ownership.parameters == "partitioned":
         words = sum(field.size for field in plan.system.parameters)
