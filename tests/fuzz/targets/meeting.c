@@ -41,7 +41,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (size_t i = 1 + ABOUT * callers_count, at = 0; i < size && at < sizeof said; i++, at++)
         ((uint8_t *)said)[at] ^= data[i];
     meeting_listen(&binding.endpoint);
-    if (WAS_REFUSED(meeting_gather(sockets, -1, &own, (struct deadline){0, "connect-deadline"}))) {
+    for (size_t child = 0; child < CHILD_COUNT; child++)
+        sockets[child] = -1;
+    if (WAS_REFUSED(meeting_gather(sockets, FIRST_CHILD, CHILD_COUNT, -1, &own,
+                                   (struct deadline){0, "connect-deadline"}))) {
         DEMAND(has_label(machine.label));
         return 0;
     }
