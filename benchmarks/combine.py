@@ -17,7 +17,7 @@ from benchmarks.combine_ways import PACKAGES, Gloo, Way, compiled, mpich, ours, 
 from benchmarks.measure import Experiment, Row, Turns, row, take_turns
 from benchmarks.peers import environment
 
-TURNS = 3
+TURNS = 9
 PROCESSES = (2, 4)
 SIZES = {
     "8 B": 8,
@@ -28,7 +28,7 @@ SIZES = {
     "64 MiB": 1 << 26,
 }
 SMALL_BYTES, LARGE_BYTES = 1 << 16, 1 << 26
-A_MEASUREMENT_NS = 60_000_000
+A_MEASUREMENT_NS = 30_000_000
 MOST_ROUNDS = 2_000
 GLOO, MPICH, STREAM = "gloo", "MPICH over TCP", "a stream of the bytes"
 
