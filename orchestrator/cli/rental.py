@@ -5,7 +5,7 @@ Knows the lane's roles and where they go, and what the nodes say; must not know 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
@@ -72,8 +72,8 @@ def examine(
         seen = {name: answer for name, answer in answers.items() if not isinstance(answer, OrchError)}
         found = [trouble for name, answer in answers.items() for trouble in _of_node(name, answer)]
         if pods.transport == "ssh-tunnel":
-            root = next(iter(roles.values()), next(iter(used)))
-            found += _tunnels(remotes, tuple(seen), root)
+            ways = _ways(lane, roles) if lane else _to_the_first(tuple(used))
+            found += _tunnels(remotes, [way for way in ways if {*way} <= {*seen}])
     found += _of_cap(pods)
     if lane is not None:
         found += _of_lane(pods, lane, roles, seen)
@@ -104,19 +104,42 @@ def _of_cap(pods: PodsSpec) -> Iterator[Trouble]:
         yield Trouble("", str(Label.LIMIT_SPEND), f"{reached}; {way_out}")
 
 
-def _tunnels(remotes: Mapping[str, Remote], names: tuple[str, ...], root: str) -> Iterator[Trouble]:
-    """Tries a way from every node to the root's."""
-    if root not in names:
-        return
+def _ways(lane: LaneSpec, roles: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    """Nodes between which a lane's roles need a tunnel: (from, to)."""
+    from orchestrator.plan.derive import derive
+    from orchestrator.qualify.endpoints import TUNNEL, Wiring
+    from orchestrator.spec.run import RunSpec
 
-    def tried(name: str) -> None:
-        remotes[name].tunnel(remotes[root], _PORT).close()
+    if not isinstance(lane.run, RunSpec):  # roles of a user's own program find each other by themselves
+        return ()
+    wiring = Wiring(TUNNEL, roles, topology=derive(lane.run).plan.topology)
+    return tuple((node, other) for node, others in wiring.forwards.items() for other in others)
 
-    others = [name for name in names if name != root]
-    for name, error in at_once(others, tried).items():
-        if isinstance(error, OrchError):
+
+def _to_the_first(names: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+    """What the roles of a star would need, one on each node."""
+    return tuple((name, names[0]) for name in names[1:])
+
+
+def _tunnels(remotes: Mapping[str, Remote], ways: Sequence[tuple[str, str]]) -> Iterator[Trouble]:
+    """Tries every way between two nodes, those from one node one after the other."""
+
+    def tried(name: str) -> tuple[OrchError, ...]:
+        return tuple(_refusals(remotes[name], [remotes[other] for near, other in ways if near == name]))
+
+    for name, errors in at_once(dict.fromkeys(near for near, _ in ways), tried).items():
+        for error in errors if isinstance(errors, tuple) else (errors,):
             label = str(getattr(error, "label", None) or Label.TUNNEL_REFUSED)
             yield Trouble(name, label, str(error), is_passing=error.exit_code != 1)
+
+
+def _refusals(near: Remote, others: Sequence[Remote]) -> Iterator[OrchError]:
+    """Why tunnels from a node to others carry nothing."""
+    for far in others:
+        try:
+            near.tunnel(far, _PORT).close()
+        except OrchError as error:
+            yield error
 
 
 def _of_lane(

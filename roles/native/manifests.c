@@ -9,6 +9,7 @@
 #include "system.h"
 
 enum { DEEPEST = 32 }; /* a tree with two children a role has as many roles by then as there are numbers */
+enum { NAMES_AT_ONCE = 64 };
 
 /* A manifest in memory: where its two lists begin. */
 struct lists {
@@ -164,12 +165,41 @@ static struct lists read_lists(const struct manifest *manifest, const struct nam
     return lists;
 }
 
+static void pass_by(const struct listed_shard *shard)
+{
+    (void)shard;
+}
+
+/* Names of parts, by their digests: from the first-th that is met on, as many as there is room for. None may be met
+ * again in the same walk; it takes a walk for each room full of them. */
+static struct {
+    uint64_t first;
+    uint64_t met;
+    uint8_t names[NAMES_AT_ONCE][SHA256_BYTES];
+} seen;
+
+static void meet(const struct named *part)
+{
+    uint8_t name[SHA256_BYTES];
+    size_t length = 0;
+    while (part->path[length] != 0)
+        length++;
+    sha256_of(part->path, length, name);
+    for (uint64_t i = seen.first; i < seen.met && i - seen.first < NAMES_AT_ONCE; i++)
+        refuse_if(memcmp(seen.names[i - seen.first], name, sizeof name) == 0, "checkpoint-coverage");
+    if (seen.met >= seen.first && seen.met - seen.first < NAMES_AT_ONCE)
+        memcpy(seen.names[seen.met - seen.first], name, sizeof name);
+    seen.met++;
+}
+
 /* The shards of one manifest (`part`; the root's if NULL), then those of its parts. A part is read over it, so that it
  * has to be read again for the next one. */
 static void walk(const struct manifest *manifest, const struct named *part, unsigned depth,
                  void (*visit)(const struct listed_shard *shard))
 {
     refuse_if(depth > DEEPEST, "checkpoint-manifest");
+    if (part && visit == pass_by)
+        meet(part);
     struct lists lists = read_lists(manifest, part);
     if (*lists.shards.at == '{')
         do {
@@ -196,6 +226,16 @@ void manifests_open(struct manifest *manifest, const uint8_t bound[32])
     refuse_if(!memory_is_zero(bound, 32) && memcmp(manifest->root.digest, bound, 32) != 0, "checkpoint-chunk");
     (void)scan_root(manifest, scan);
     refuse_if(memcmp(manifest->capture.system, identity.system, 32) != 0, "checkpoint-system");
+}
+
+void manifests_check(const struct manifest *manifest)
+{
+    seen.first = 0;
+    do {
+        seen.met = 0;
+        walk(manifest, NULL, 0, pass_by);
+        seen.first += NAMES_AT_ONCE;
+    } while (seen.first < seen.met);
 }
 
 void manifests_walk(const struct manifest *manifest, void (*visit)(const struct listed_shard *shard))

@@ -38,6 +38,10 @@ struct manifest {
  * `checkpoint-system`. */
 void manifests_open(struct manifest *manifest, const uint8_t bound[32]);
 
+/* Reads all of them. Refuses as below, and `checkpoint-coverage` if a part is named twice: what holds no words would
+ * else be counted twice unnoticed, and a small set could be walked without end. */
+void manifests_check(const struct manifest *manifest);
+
 /* Every shard of the set. Refuses as above, `checkpoint-coverage` if a part is not there, `checkpoint-capture` if it
  * is of another capture. */
 void manifests_walk(const struct manifest *manifest, void (*visit)(const struct listed_shard *shard));

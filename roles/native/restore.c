@@ -32,11 +32,6 @@ static uint64_t within_window(const struct region *region, uint64_t *at)
     return end < region->count ? end : region->count;
 }
 
-static void pass_by(const struct listed_shard *shard)
-{
-    (void)shard;
-}
-
 static void check_place(const struct listed_shard *shard)
 {
     uint64_t size = 0;
@@ -178,7 +173,7 @@ uint64_t restore(const struct binding *binding)
     struct sha256 hash;
     uint8_t digest[32];
     manifests_open(&open_set.manifest, binding->manifest_digest);
-    manifests_walk(manifest, pass_by); /* every manifest is right before anything is said of a shard */
+    manifests_check(manifest); /* every manifest is right before anything is said of a shard */
     manifests_walk(manifest, check_place);
     for (bool more = next_window(true); more; more = next_window(false)) {
         memset(open_set.covered, 0, sizeof open_set.covered);

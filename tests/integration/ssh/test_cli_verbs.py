@@ -176,3 +176,31 @@ def test_all_that_is_in_the_way_is_said_at_once(desk, tmp_path):
         assert "target-arch" in {label for _, label in found}
         only_down = rental(desk, c=c)
         assert desk.orch("doctor", "--pods", only_down).returncode == 4
+
+
+def test_tunnels_are_tried_where_the_tree_needs_them(desk, tmp_path):
+    """The last node's roles dial those of one that is not the root's, whose server carries nothing."""
+    placement = dict.fromkeys(("coordinator", "worker2", "worker5", "worker6"), "a")
+    placement |= {"worker1": "b", "worker3": "c", "worker4": "c"}
+    tree, star = desk.lane("hierarchy"), desk.lane("diabetes")
+    with (
+        sshd(tmp_path / "a") as a,
+        sshd(tmp_path / "b", config=("AllowTcpForwarding remote",)) as b,
+        sshd(tmp_path / "c") as c,
+    ):
+        nodes = {"a": a, "b": b, "c": c}
+        pods = write_pods(desk.folder / "pods.yaml", nodes, transport="ssh-tunnel", roles=placement).name
+        looked = [desk.orch("doctor", "--pods", pods, lane, "--json") for lane in (tree, star)]
+        _, said, _ = desk.run(tree, Path(pods))
+    assert {done.returncode for done in looked} == {1}
+    found = [
+        {each["node"]: each["label"] for each in json.loads(done.stdout)["troubles"]} for done in looked
+    ]
+    assert found == [{"b": "tunnel-refused", "c": "tunnel-refused"}, {"b": "tunnel-refused"}]
+    failed = [
+        check["name"]
+        for step in said["steps"]
+        for check in step["checks"]
+        if "tunnel-refused" in str(check["got"])
+    ]
+    assert failed == ["b-tunnel", "c-tunnel"]  # a lane's preflight asks for the same
