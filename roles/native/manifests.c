@@ -154,7 +154,7 @@ static struct lists scan_part(const struct manifest *manifest, uint64_t size, st
 /* What it says is looked at first: a part of another capture is told by that, not by its digest. */
 static struct lists read_lists(const struct manifest *manifest, const struct named *part)
 {
-    clock_check_run(); /* a small set may name one part in many ways, and so be long to walk */
+    clock_check_run(); /* a set may be long to walk */
     struct manifest again = *manifest;
     struct named found = part ? *part : manifest->root;
     struct scan scan = read_text(&found, part ? "checkpoint-coverage" : "checkpoint-missing");

@@ -11,6 +11,8 @@ import role_plans
 from role_bench import Setup
 from role_spoil import altered, folder, link, longer, pipe, truncated
 
+from orchestrator.oracle.checkpoint import CheckpointError, read_set
+
 
 @pytest.fixture
 def checkpoint(bench, tmp_path):
@@ -203,6 +205,39 @@ def test_a_manifest_that_is_not_the_bound_one(bench, checkpoint):
     assert bench(role_plans.single()).run(setup)["alone"].results["version"] == 4
     rewrite(checkpoint, lambda manifest: manifest["capture"].update(time_ms=1))
     assert bench(role_plans.single()).run(setup)["alone"].label == "checkpoint-chunk"
+
+
+def with_empty_parts(path, names):
+    """Parts that hold no word, as those of roles that own none; each name may stand there more than once."""
+    manifest = json.loads((path / "manifest.json").read_bytes())
+    capture = {key: manifest["capture"][key] for key in ("epoch", "plan", "run")}
+    part = {"capture": capture, "manifests": [], "schema": "orch-checkpoint-part/v1", "shards": []}
+    data = json.dumps(part | {"version": 2}, sort_keys=True, separators=(",", ":")).encode()
+    for name in names:
+        (path / name).write_bytes(data)
+    listed = [{"file": name, "sha256": hashlib.sha256(data).hexdigest(), "size": len(data)} for name in names]
+    rewrite(path, lambda manifest: manifest.update(manifests=listed))
+
+
+@pytest.mark.parametrize(
+    ("count", "again"), [(2, None), (2, 1), (150, None), (150, 0), (150, 63), (150, 64), (150, 149)]
+)
+def test_a_part_is_named_once(bench, checkpoint, count, again):
+    """Its words would tell that it is there twice; of one without words only its name does."""
+    names = [f"2.{number}.manifest.json" for number in range(count)]
+    with_empty_parts(checkpoint, [*names, *([] if again is None else [names[again]])])
+    files = {path.name: path.read_bytes() for path in checkpoint.iterdir()}
+    system = role_plans.single().plan.system
+    run = bench(role_plans.single())
+    run.place(Setup(target=4, epoch=2, restore=checkpoint))
+    run.start()
+    if again is None:
+        assert run.end("alone").results["version"] == 4
+        assert read_set(system, files).version == 2
+        return
+    assert run.labels() == {"alone": "checkpoint-coverage"}
+    with pytest.raises(CheckpointError, match="checkpoint-coverage: a part twice"):
+        read_set(system, files)
 
 
 @pytest.mark.parametrize("epoch", [1, 2])
