@@ -193,9 +193,7 @@ def test_tunnels_are_tried_where_the_tree_needs_them(desk, tmp_path):
         looked = [desk.orch("doctor", "--pods", pods, lane, "--json") for lane in (tree, star)]
         _, said, _ = desk.run(tree, Path(pods))
     assert {done.returncode for done in looked} == {1}
-    found = [
-        {each["node"]: each["label"] for each in json.loads(done.stdout)["troubles"]} for done in looked
-    ]
+    found = [{each["node"]: each["label"] for each in json.loads(done.stdout)["troubles"]} for done in looked]
     assert found == [{"b": "tunnel-refused", "c": "tunnel-refused"}, {"b": "tunnel-refused"}]
     failed = [
         check["name"]
