@@ -40,6 +40,7 @@ from orchestrator.remote.base import (
 )
 from orchestrator.remote.local_lock import LocalLock
 from orchestrator.remote.runners import Runners
+from orchestrator.remote.writers import await_no_writer
 
 _LOOK_S = 0.001
 _END_S = 2.0
@@ -133,6 +134,8 @@ class Local:
             except OSError:
                 temporary.unlink(missing_ok=True)
                 raise
+            if executable:
+                await_no_writer(target)
             return sha256_file(target)
 
     def get(self, path: PurePosixPath, *, most: int = MOST_BYTES) -> bytes | None:

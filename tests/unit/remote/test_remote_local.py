@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -12,8 +13,9 @@ from pathlib import Path, PurePosixPath
 import pytest
 
 from orchestrator.remote import runners
-from orchestrator.remote.base import Job, RemoteError
+from orchestrator.remote.base import Completed, Job, RemoteError
 from orchestrator.remote.local import Local
+from orchestrator.remote.writers import await_no_writer
 
 PATIENCE_S = 60
 
@@ -117,3 +119,34 @@ def test_a_person_who_looks_on_is_left_alone(root: PurePosixPath, looking_on: in
     until(lambda: node.inspect(job).pid is not None)
     node.end(root)
     assert node.processes_under(root) == (looking_on,)
+
+
+def test_a_program_that_another_process_may_still_write_to_is_waited_for(root: PurePosixPath) -> None:
+    path = Path(root) / "program"
+    Local().put(b"#!/bin/sh\nexit 0\n", PurePosixPath(path), executable=True)
+    with path.open("ab") as writer:  # as a process has it that is begun meanwhile
+        other = subprocess.Popen(["sleep", "0.3"], pass_fds=[writer.fileno()])
+    with other:
+        assert Local().run([str(path)], deadline_s=PATIENCE_S).exit == 126
+        await_no_writer(path)
+        assert Local().run([str(path)], deadline_s=PATIENCE_S).exit == 0
+
+
+def test_what_is_put_as_a_program_runs_whatever_else_is_begun_meanwhile(root: PurePosixPath) -> None:
+    done = threading.Event()
+
+    def begin() -> None:
+        while not done.is_set():
+            assert Local().run(["true"], deadline_s=PATIENCE_S).exit == 0
+
+    others = [threading.Thread(target=begin) for _ in range(2)]
+    for other in others:
+        other.start()
+    try:
+        for _ in range(50):
+            Local().put(b"#!/bin/sh\nexit 0\n", root / "program", executable=True)
+            assert Local().run([str(root / "program")], deadline_s=PATIENCE_S) == Completed(0, b"", b"")
+    finally:
+        done.set()
+        for other in others:
+            other.join()
