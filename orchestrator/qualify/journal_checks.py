@@ -55,6 +55,7 @@ def whole_run(view: View) -> Check:
         f"process {pid} stands for several roles" for (pid, *_), count in processes.items() if count > 1
     ]
     problems += _stops(events)
+    problems += _left_out(view)
     problems += _connections(view)
     problems += _copies(view)
     if events[0].type != "orch.lane.started" or events[0].data.get("lane") != view.lane.name:
@@ -72,6 +73,13 @@ def _stops(events: tuple[Event, ...]) -> Iterator[str]:
     for event in events:
         if event.type == "orch.lane.stopped" and event.data["reason"] not in ended:
             yield f"the lane was stopped ({event.data['reason']}), and no step with it"
+
+
+def _left_out(view: View) -> Iterator[str]:
+    """A step that ran and that the lane leaves out: it was left out afterwards, whatever it showed."""
+    begun = {event.data["step"] for event in view.events() if event.type == "orch.step.started"}
+    for step in sorted(begun.intersection(view.lane.omit)):
+        yield f"{step} was begun, and the lane leaves it out"
 
 
 def _connections(view: View) -> Iterator[str]:

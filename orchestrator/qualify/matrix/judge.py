@@ -103,6 +103,7 @@ def _as_declared(view: MatrixView, cell: Cell, inner: View) -> Check:
         f"{name} is not what the matrix says" for name, data in declared.items() if view.bytes(name) != data
     ]
     problems += [f"{each.name} is a second bundle" for each in view.bundles(cell)[1:]]
+    problems += [f"{each} was begun, and is no cell of the matrix" for each in view.strangers]
     bundle, begun, ours = inner.bundle, inner.events()[0], view.events()[0]
     if inner.lane_copy != bundle / "specs" / CELLS / cell.name / LANE:
         problems.append("its lane is another")

@@ -89,6 +89,12 @@ class MatrixView(BundleFiles):
         """Those of them that are run."""
         return tuple(cell for cell in self.cells if cell in self.plan.plans)
 
+    @cached_property
+    def strangers(self) -> tuple[str, ...]:
+        """Cells that the journal has begun, and the matrix does not have: it was another one when it ran."""
+        begun = {event.data["cell"] for event in self.events() if event.type == "orch.cell.started"}
+        return tuple(sorted(begun.difference(cell.name for cell in self.cells)))
+
     @property
     def omitted(self) -> Mapping[str, str]:
         """Cell -> why it is left out, of those that could have been run."""

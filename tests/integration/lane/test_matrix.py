@@ -135,6 +135,18 @@ def test_a_second_bundle_of_a_cell_is_seen(copied: Path):
     assert verdicts(copied, CELLS[0])["as-declared"] == "fail"
 
 
+def test_a_cell_that_ran_cannot_be_taken_out_of_the_matrix(copied: Path):
+    """An axis is shortened when its cells have run: what is left is whole, and the journal knows better."""
+    declared = copied / "specs" / "lanes" / "small.yaml"
+    text = declared.read_text()
+    declared.write_text(text.replace(", momentum: ../specs/systems/least-squares-momentum.yaml", ""))
+    assert declared.read_text() != text
+    shutil.rmtree(copied / "cells" / "momentum")
+    judgement = judge_matrix(copied)
+    assert [step.name for step in judgement.steps] == list(CELLS[:2])
+    assert judgement.verdict == "fail"
+
+
 def test_another_state_than_the_references_is_seen(copied: Path):
     """The reference's manifest says another state: its own judge sees that, and so does the other cell's."""
     (manifest,) = (copied / "cells" / CELLS[0]).glob(

@@ -21,6 +21,7 @@ from evidence.digest import sha256_bytes
 from evidence.event import GENESIS, Event
 from evidence.stream import read
 from orchestrator.qualify.judge import judge_bundle
+from orchestrator.qualify.view import View
 
 Forge = Callable[[Path], None]
 
@@ -134,6 +135,14 @@ def folder_was_not_looked_at(bundle: Path) -> None:
     (bundle / "steps/record/1/left.json").write_bytes(b"{}")
 
 
+def left_out_afterwards(bundle: Path) -> None:
+    lane = View(bundle).lane_copy
+    text = lane.read_text()
+    lane.write_text(text.replace("omit: {}", "omit: {evaluate: it was never meant}"))
+    assert lane.read_text() != text
+    shutil.rmtree(bundle / "steps/evaluate")
+
+
 FORGERIES: dict[str, Forge] = {
     "the second run is a copy of the first": second_run_is_the_first,
     "nothing was corrupted": nothing_was_corrupted,
@@ -152,6 +161,7 @@ FORGERIES: dict[str, Forge] = {
     "emulated is called host": emulated_is_called_host,
     "a card was bound": a_card_was_bound,
     "folder was not looked at": folder_was_not_looked_at,
+    "a step was left out afterwards": left_out_afterwards,
 }
 
 
