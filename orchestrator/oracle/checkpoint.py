@@ -22,6 +22,7 @@ from orchestrator.oracle.manifest import (
     Manifest,
     PartManifest,
     Shard,
+    capture_said,
     read_manifest,
     read_part,
 )
@@ -159,7 +160,7 @@ def parts_of(
             raise CheckpointError(Label.CHECKPOINT_COVERAGE, f"a part is missing (expected {named.file})")
         part = read_part(data)
         check(part)
-        got, expected = (part.version, part.capture), (root.top.version, root.top.capture)
+        got, expected = part.captured, root.top.captured
         if got != expected:
             message = f"{named.file} is of another capture (got {got}, expected {expected})"
             raise CheckpointError(Label.CHECKPOINT_CAPTURE, message)
@@ -217,8 +218,8 @@ def _load(
         data = files[shard.file]
         got = captured(data)
         if got is not None and got != capture:
-            message = f"{shard.file} is of another capture (got {got}, expected {capture})"
-            raise CheckpointError(Label.CHECKPOINT_CAPTURE, message)
+            said = f"(got {capture_said(*got)}, expected {capture_said(*capture)})"
+            raise CheckpointError(Label.CHECKPOINT_CAPTURE, f"{shard.file} is of another capture {said}")
         _check_digest(shard, data)
         start = header(system.digest, root.version, root.capture, shard.regions, word)
         if not is_right(data, start, shard.regions, word):

@@ -106,6 +106,11 @@ class Capture:
     run: str
 
 
+def capture_said(epoch: int, run: str, version: int, plan: str = "") -> str:
+    """A capture in words, as a refusal has it; shards do not say the plan."""
+    return f"version {version}, epoch {epoch}, run {run}" + (f", plan {plan}" if plan else "")
+
+
 @dataclass(frozen=True)
 class PartManifest:
     """What stands in the manifest of an inner role: its own shard, its leaves', and its inner children.
@@ -121,6 +126,11 @@ class PartManifest:
     capture: Capture
     shards: tuple[Shard, ...]
     parts: tuple[File, ...]
+
+    @property
+    def captured(self) -> str:
+        """What the pieces of one set have in common, in words."""
+        return capture_said(self.capture.epoch, self.capture.run, self.version, self.capture.plan)
 
     def as_json(self) -> dict[str, Any]:
         """As in its file."""

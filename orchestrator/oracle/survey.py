@@ -24,6 +24,7 @@ from orchestrator.oracle.manifest import (
     Manifest,
     PartManifest,
     Shard,
+    capture_said,
     read_manifest,
     read_part,
 )
@@ -169,7 +170,7 @@ def _part(root: Manifest, named: File, data: bytes | None) -> tuple[PartManifest
         part = read_part(data)
     except CheckpointError as error:
         return None, Fault(error.label, named.file, str(error).removeprefix(f"{error.label}: "))
-    got, expected = (part.version, part.capture), (root.top.version, root.top.capture)
+    got, expected = part.captured, root.top.captured
     if got != expected:
         message = f"it is of another capture (got {got}, expected {expected})"
         return part, Fault(Label.CHECKPOINT_CAPTURE, named.file, message)
@@ -264,7 +265,7 @@ def _load(
     top = found.manifest.top
     said, expected = captured(data), (top.capture.epoch, top.capture.run, top.version)
     if said is not None and said != expected:
-        message = f"it is of another capture (got {said}, expected {expected})"
+        message = f"it is of another capture (got {capture_said(*said)}, expected {capture_said(*expected)})"
         return Fault(Label.CHECKPOINT_CAPTURE, shard.file, message)
     if fault := _digest_fault(shard, data):
         return fault

@@ -130,6 +130,15 @@ def test_a_part_with_other_bytes_than_named_is_damaged() -> None:
     assert outcome(made) == Label.CHECKPOINT_CAPTURE
 
 
+def test_a_part_of_another_capture_is_told_in_words() -> None:
+    made = nested()
+    made.parts["7.inner1.manifest.json"]["capture"]["epoch"] = 1
+    with pytest.raises(
+        CheckpointError, match=r"\(got version 7, epoch 1, run [0-9a-f]{32}, plan [0-9a-f]{64}, exp"
+    ):
+        read_set(SYSTEM, made.files)
+
+
 @pytest.mark.parametrize("about", [{"epoch": "1"}, {"run": "f" * 32}, {"version": "6"}])
 @pytest.mark.parametrize("is_named", [True, False])
 def test_a_shard_of_another_capture_is_refused_as_such(about: dict[str, str], is_named: bool) -> None:  # noqa: FBT001
