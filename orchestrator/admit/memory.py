@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from orchestrator.plan.apart import own_names, own_sample_names
 from orchestrator.plan.model import Plan, Role, System
-from orchestrator.plan.rounds import window_words
+from orchestrator.plan.rounds import may_be_mesh, window_words
 from orchestrator.plan.tree import Assignment, Binary, Expression, Negate, SquareRoot
 
 # what no plan changes: code, constants, stack, SHA-256, room for strangers at the root's port
@@ -32,8 +32,7 @@ RUN_BYTES = 16
 
 # words of one look at a restored field
 MOST_RESTORE_WORDS = 32 * 1024
-# roles that may be connected each to each, and what one keeps of another's words until they are added
-MESH_ROLES = 16
+# of a mesh: what one role keeps of another's words until they are added
 MOST_INBOX_WORDS = 16 * 1024
 # of a mesh, for each way between two of as many roles: a transfer with two frames; a hello for each
 MESH_BYTES = 20 * 1024
@@ -92,30 +91,35 @@ def _learner(plan: Plan, role: Role) -> Iterable[DemandLine]:
     """The system's own words, and what one owner computes over its samples."""
     system, size = plan.system, plan.system.word.size
     rows, width = len(plan.rows(role)), sum(plan.columns(field, role).count for field in system.sample)
-    yield _words("samples", f"{rows} rows x {width} words", rows * width, size, is_persistent=True)
+    yield _words(
+        "samples", f"{_count(rows, 'row')} x {_count(width, 'word')}", rows * width, size, is_persistent=True
+    )
     words = sum(plan.held(field, role).count for field in system.state_fields)
-    of = f"{words} of {system.state_words} words"
+    of = f"{words} of {_count(system.state_words, 'word')}"
     yield _words("parameters and state held", of, words, size, is_persistent=True)
     # at most, so that it is the same for all roles that hold as many words
     runs = 1 + min(words, sum(len(field.initial_runs) for field in system.state_fields))
-    yield _each("initial state", f"{runs} runs of equal words", runs, RUN_BYTES)
+    yield _each("initial state", f"{_count(runs, 'run')} of equal words", runs, RUN_BYTES)
+    if declared := plan.ownership.declared:
+        known = declared + len(plan.topology.children(role.index)) + 1
+        yield _each("declared ranges", _count(known, "range"), known, RUN_BYTES)
     changing = own_names(system) if plan.ownership.is_partitioned else frozenset()
     updating = sum(
         _computed(plan, role, each, changing) for each in system.update + system.local if each.local
     )
-    yield _words("temporaries of the update", f"{updating} words", updating, size)
+    yield _words("temporaries of the update", _count(updating, "word"), updating, size)
     # an owner of no samples has no program for one
     program = system.contribution + system.evaluate if rows else ()
     own: frozenset[str] = frozenset() if system.has_own_rows else own_sample_names(system)
     contributions = {field.name for field in system.contributions}
     terms = sum(_computed(plan, role, each, own) for each in program if each.target in contributions)
     terms += len(system.results) if rows else 0
-    yield _words("one sample's terms", f"{terms} words", terms, size)
+    yield _words("one sample's terms", _count(terms, "word"), terms, size)
     if system.forward:
-        yield _words("sums over samples", f"{terms} words", terms, size)
+        yield _words("sums over samples", _count(terms, "word"), terms, size)
     placed = contributions | set(system.results)
     sampling = sum(_computed(plan, role, each, own) for each in program if each.target not in placed)
-    yield _words("temporaries of a sample", f"{sampling} words", sampling, size)
+    yield _words("temporaries of a sample", _count(sampling, "word"), sampling, size)
 
 
 def _computed(plan: Plan, role: Role, statement: Assignment, own: frozenset[str]) -> int:
@@ -129,20 +133,20 @@ def _combine(plan: Plan, role: Role) -> Iterable[DemandLine]:
     """What is sent and received: own sums whole, others' by windows, or as much as waits to be added."""
     size = plan.system.word.size
     combined, neighbours = plan.system.combined_words, len(plan.topology.children(role.index)) + 1
-    yield _words("sums and totals", f"{combined} words", combined, size)
+    yield _words("sums and totals", _count(combined, "word"), combined, size)
     others = len(plan.roles) - 1
-    is_mesh = 0 < others < MESH_ROLES and plan.ownership.gradients == "replicated"
+    is_mesh = may_be_mesh(plan)
     if plan.ownership.is_partitioned or plan.topology.kind == "hierarchy" or not is_mesh:
         window = window_words(plan)
-        yield _words("windows", f"{neighbours} x {window} words", neighbours * window, size)
+        yield _words("windows", f"{neighbours} x {_count(window, 'word')}", neighbours * window, size)
     if is_mesh:
         inbox = min(MOST_INBOX_WORDS, combined)
-        yield _words("inbox of a mesh", f"{others} x {inbox} words", others * inbox, size)
+        yield _words("inbox of a mesh", f"{others} x {_count(inbox, 'word')}", others * inbox, size)
         yield DemandLine("transfers of a mesh", f"{MESH_BYTES} bytes", MESH_BYTES)
-    yield _each("peers", f"{neighbours} neighbours", neighbours, PEER_BYTES)
+    yield _each("peers", _count(neighbours, "neighbour"), neighbours, PEER_BYTES)
     if plan.system.has_own_rows and plan.ownership.parameters == "partitioned":
         words = sum(field.size for field in plan.system.parameters)
-        yield _words("read replica, in a round", f"{words} words", words, size, is_static=False)
+        yield _words("read replica, in a round", _count(words, "word"), words, size, is_static=False)
 
 
 def _program(plan: Plan, role: Role) -> Iterable[DemandLine]:
@@ -150,19 +154,19 @@ def _program(plan: Plan, role: Role) -> Iterable[DemandLine]:
     system, named = plan.system, len(plan.topology.children(role.index)) + 1
     fields = len(system.state_fields)
     window = restore_words(system)
-    yield _each("restore window", f"{window} words", window, system.word.size + 1)
+    yield _each("restore window", _count(window, "word"), window, system.word.size + 1)
     own = named * (MANIFEST_ROLE_BYTES + fields * MANIFEST_REGION_BYTES)
     manifest = max(MANIFEST_BYTES, own)
     formula = (
-        f"the greater of {MANIFEST_BYTES} and {named} roles x"
-        f" ({MANIFEST_ROLE_BYTES} + {fields} fields x {MANIFEST_REGION_BYTES}) bytes"
+        f"the greater of {MANIFEST_BYTES} and {_count(named, 'role')} x"
+        f" ({MANIFEST_ROLE_BYTES} + {_count(fields, 'field')} x {MANIFEST_REGION_BYTES}) bytes"
     )
     yield DemandLine("manifest", formula, manifest)
-    yield _each("fields and a shard's header", f"{fields} fields", fields, FIELD_BYTES)
-    yield _each("results", f"{len(system.results)} results", len(system.results), RESULT_BYTES)
+    yield _each("fields and a shard's header", _count(fields, "field"), fields, FIELD_BYTES)
+    yield _each("results", _count(len(system.results), "result"), len(system.results), RESULT_BYTES)
     programs = system.forward + system.contribution + system.evaluate + system.update + system.local
     operations = sum(_operations(statement) for statement in programs)
-    yield _each("code of the statements", f"{operations} operations", operations, OPERATION_BYTES)
+    yield _each("code of the statements", _count(operations, "operation"), operations, OPERATION_BYTES)
     yield DemandLine("program and stack", f"{PROGRAM_BYTES} bytes", PROGRAM_BYTES)
 
 
@@ -176,6 +180,10 @@ def _operations(node: Assignment | Expression) -> int:
             return 1 + _operations(operand)
         case _:
             return 1
+
+
+def _count(number: int, thing: str) -> str:
+    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
 
 
 def _words(what: str, formula: str, words: int, size: int, **kind: bool) -> DemandLine:

@@ -51,9 +51,13 @@ def plan_text(spec: MatrixSpec, plan: MatrixPlan) -> str:
         (cell.name, spec.roles(cell), plan.plans[cell].digest if cell in plan.plans else refused[cell])
         for cell in spec.cells
     ]
-    counts = f"{len(plan.plans)} cells, {len(refused)} {NOT_ADMITTED}"
-    lines = f"lane      {spec.name}: {spec.updates} updates in every cell, split after {spec.split}; {counts}"
-    return f"{lines}\nplan      {plan.digest}\n\n{table(('cell', 'roles', 'plan'), rows)}"
+    counts = f"{len(plan.plans)}" + (f", {len(refused)} {NOT_ADMITTED}" if refused else "")
+    lines = (
+        f"lane      {spec.name}: {spec.updates} updates in every cell, split after {spec.split}",
+        f"plan      {plan.digest}",
+        f"cells     {counts}; each a lane of its own, held against the replicated one of its system and shape",
+    )
+    return "\n".join((*lines, "", table(("cell", "roles", "plan"), rows)))
 
 
 def not_admitted(steps: Sequence[StepOutcome]) -> Iterator[str]:

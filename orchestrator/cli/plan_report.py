@@ -183,17 +183,18 @@ def _roles_table(planned: Planned) -> str:
     for role in plan.roles:
         parent = plan.topology.parent(role.index)
         samples = plan.rows(role)
-        listens = "" if len(plan.roles) == 1 else "listens"
+        children = plan.topology.children(role.index)
         rows.append(
             (
                 role.name,
                 planned.targets[role.name],
                 f"{samples.start}..{samples.stop - 1}" if samples else "none",
-                listens if parent is None else plan.roles[parent].name,
+                "nobody" if parent is None else plan.roles[parent].name,
+                node_set(plan.roles, children) if children else "none",
                 ", ".join(f"{field.name}[{slice_text(part)}]" for field, part in _regions(plan, role)),
             )
         )
-    return table(("role", "target", "samples", "dials", "publishes"), rows)
+    return table(("role", "target", "samples", "dials", "children", "publishes"), rows)
 
 
 def _classes_table(report: PlanReport) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from orchestrator.cli.output import say, size_text, table
 from orchestrator.plan.ownership import part
 from orchestrator.plan.roles import node_set
-from orchestrator.plan.rounds import round_of
+from orchestrator.plan.rounds import may_be_mesh, round_of
 
 if TYPE_CHECKING:
     from orchestrator.admit.memory import Demand
@@ -133,6 +133,8 @@ def show(report: RoleReport) -> None:
         for flow in report.flows
     ]
     say("\n" + table(("in a round", "kind", "with each of", "words", "frames", "bytes"), rows))
+    if may_be_mesh(plan):
+        say("on one node, contributions and totals may go from each role to each instead, in the same order")
     show_memory(demand)
 
 
@@ -140,7 +142,8 @@ def show_memory(demand: Demand) -> None:
     """Print what a role's program holds in memory, line by line."""
     kept = size_text(demand.persistent)
     say(f"\nmemory of {demand.role}: at the peak {size_text(demand.total)}, from update to update {kept}")
-    say(table(("", "", ""), [(line.what, line.formula, line.bytes) for line in demand.lines], indent="  "))
+    lines = [(line.what, line.formula, line.bytes) for line in demand.lines if line.bytes]
+    say(table(("", "", ""), lines, indent="  "))
 
 
 def slice_text(coordinates: Part) -> str:

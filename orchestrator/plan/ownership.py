@@ -73,6 +73,11 @@ class Ownership:
         """Whether a role computes its own coordinates alone."""
         return "partitioned" in (self.parameters, self.optimizer_state, self.gradients)
 
+    @property
+    def declared(self) -> int:
+        """How many declared ranges own anything."""
+        return len(self._claims)
+
     def owned(self, size: int, role: int, roles: int) -> Part:
         """The coordinates of a field of `size` words that belong to a role of `roles`."""
         if self.ranges:

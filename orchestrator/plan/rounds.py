@@ -10,6 +10,9 @@ A round of version v, in its order:
 * `contribution` up: every combined word, a role's own and the subtotals of those below it added;
 * `total` down: all totals, or of partitioned gradients those that the roles below own, and the results;
 * `select` up, `selected` down: what is replicated though one role each has computed it.
+
+Of a few roles (`may_be_mesh`) contributions and totals may go otherwise, as their number and length make it
+quicker: where that is so is decided when roles meet, and changes no sum.
 """
 
 from __future__ import annotations
@@ -23,6 +26,8 @@ from orchestrator.plan.model import Field, Plan
 
 HEADER_BYTES = 96
 MOST_WINDOW_WORDS = 4096
+MESH_ROLES = 16
+"""So many at most may be connected each to each."""
 
 Direction = Literal["up", "down"]
 
@@ -55,6 +60,11 @@ class Flow:
     words: int
     frames: int
     bytes: int
+
+
+def may_be_mesh(plan: Plan) -> bool:
+    """Whether roles on one node exchange what is combined over connections of their own, each to each."""
+    return 1 < len(plan.roles) <= MESH_ROLES and plan.ownership.gradients == "replicated"
 
 
 def window_words(plan: Plan) -> int:

@@ -289,7 +289,7 @@ def test_a_matrix_is_planned_and_validated_without_a_bundle(workshop: Workshop):
     plan = json.loads(workshop.orch("plan", path, "--json").stdout)
     assert list(plan["plans"]) == list(CELLS)
     assert workshop.orch("validate", path).returncode == 0
-    assert "4 cells, 0 not admitted" in workshop.orch("plan", path).stdout
+    assert "cells     4; each " in workshop.orch("plan", path).stdout
 
 
 def test_a_matrix_is_for_this_machine_alone(workshop: Workshop, tmp_path: Path):

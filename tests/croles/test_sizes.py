@@ -1,0 +1,99 @@
+"""What programs of the shipped systems take: a file of at most 32 KiB, and no more memory than is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cache
+from itertools import islice
+
+import pytest
+from role_bench import CONTENT, X86
+
+from orchestrator.admit.memory import demand
+from orchestrator.build.compile import TARGETS, build_programs
+from orchestrator.build.elf import describe
+from orchestrator.plan.derive import derive
+from orchestrator.plan.model import Plan, Role
+from orchestrator.plan.topology import Topology
+from orchestrator.spec.matrix import MatrixSpec, run_of
+from orchestrator.spec.read import read_any_lane, read_native_run
+
+LARGEST = 32 * 1024
+RUNS = [
+    path
+    for path in sorted((CONTENT / "specs" / "runs").glob("*.yaml"))
+    if path.stem != "own-script"  # a program of the user's own
+]
+LARGE_SYSTEMS = ("adam", "logistic", "two-layer")
+LAYOUTS = (("hierarchy", "replicated"), ("hierarchy", "all"))
+
+
+@cache
+def matrix() -> MatrixSpec:
+    found = read_any_lane(CONTENT / "lanes" / "matrix.yaml")
+    assert isinstance(found, MatrixSpec)
+    return found
+
+
+def cell(system: str, shape: str, how: str) -> Plan:
+    """Of the shipped matrix."""
+    (found,) = (
+        each for each in matrix().cells if (each.system, each.shape, each.ownership) == (system, shape, how)
+    )
+    run, refusals = run_of(matrix(), found)
+    assert run is not None, refusals
+    return derive(run).plan
+
+
+def kinds(plan: Plan) -> Iterator[Role]:
+    """A role of every sort: the root, an inner one, one without children, one without samples, the last."""
+    some = tuple(islice(plan.roles, 20))
+    inner = [role for role in some[1:] if plan.topology.children(role.index)]
+    outer = [role for role in some if not plan.topology.children(role.index)]
+    idle = [role for role in some if role.samples == 0]
+    last = plan.roles[len(plan.roles) - 1]
+    found = (some[0], *inner[:1], *outer[:1], *idle[:1], last)
+    yield from {role.index: role for role in found}.values()
+
+
+def held_within_what_is_asked(plan: Plan, kept) -> None:
+    pairs = [(role, target) for role in kinds(plan) for target in TARGETS]
+    for (role, _), program in zip(pairs, build_programs(plan, pairs, CONTENT, kept), strict=True):
+        assert program.size <= LARGEST, (role.name, program.target)
+        assert describe(program.data)["memory_bytes"] <= demand(plan, role).static, (
+            role.name,
+            program.target,
+        )
+
+
+@pytest.mark.parametrize("path", RUNS, ids=lambda path: path.stem)
+def test_programs_of_a_run(path, program_cache):
+    held_within_what_is_asked(derive(read_native_run(path)).plan, program_cache)
+
+
+@pytest.mark.parametrize("system", LARGE_SYSTEMS)
+def test_programs_of_a_large_system(system, program_cache):
+    for shape, how in LAYOUTS:
+        held_within_what_is_asked(cell(system, shape, how), program_cache)
+
+
+def test_programs_of_many_declared_ranges(program_cache):
+    """The tables of ranges are beside the 32 KiB, and asked for."""
+    plan = cell("wide-adam", "hierarchy", "all")
+    count = 4000
+    roles = tuple(replace(plan.roles[0], index=at, name=f"r{at}", samples=0) for at in range(count))
+    width = plan.system.parameters[0].size
+    dealt = tuple(range(width * at // count, width * (at + 1) // count) for at in range(count))
+    scattered = tuple(dealt[at * 1237 % count] for at in range(count))  # neighbours are of other subtrees
+    many = replace(
+        plan,
+        roles=roles,
+        topology=Topology("hierarchy", count, 16),
+        ownership=replace(plan.ownership, ranges=scattered),
+    )
+    (program,) = build_programs(many, [(many.roles[0], X86)], CONTENT, program_cache)
+    held = describe(program.data)["memory_bytes"]
+    tables = 16 * (count + 17)
+    assert program.size <= LARGEST + tables
+    assert demand(many, many.roles[0]).static - tables < held <= demand(many, many.roles[0]).static
