@@ -42,10 +42,13 @@ def find_matrix(path: Path) -> MatrixSpec | None:
     Raises:
         RefusedError: it is a lane, and refused.
     """
-    from orchestrator.spec.matrix import MatrixSpec
     from orchestrator.spec.read import kind_of, read_any_lane
 
-    found = read_any_lane(path) if kind_of(path) == "lane/v1" else None
+    if kind_of(path) != "lane/v1":
+        return None
+    from orchestrator.spec.matrix import MatrixSpec  # a run alone starts without it
+
+    found = read_any_lane(path)
     return found if isinstance(found, MatrixSpec) else None
 
 

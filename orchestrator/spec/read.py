@@ -8,20 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from orchestrator.errors import Label, Refusal, RefusedError
-from orchestrator.spec.device import DeviceSpec
 from orchestrator.spec.document import load
-from orchestrator.spec.lane import LaneSpec
-from orchestrator.spec.matrix import SECTION, MatrixSpec
-from orchestrator.spec.pods import PodsSpec
 from orchestrator.spec.program import CommandRunSpec
-from orchestrator.spec.project import ProjectSpec
 from orchestrator.spec.reader import KINDS, Reader
 from orchestrator.spec.run import RunSpec
 from orchestrator.spec.system import SystemSpec
-from tracker.programme import Programme
+
+if TYPE_CHECKING:
+    from orchestrator.spec.device import DeviceSpec
+    from orchestrator.spec.lane import LaneSpec
+    from orchestrator.spec.matrix import MatrixSpec
+    from orchestrator.spec.pods import PodsSpec
+    from orchestrator.spec.project import ProjectSpec
+    from tracker.programme import Programme
 
 Spec = TypeVar("Spec")
 
@@ -55,6 +57,8 @@ def read_lane(path: Path, *, within: Path | None = None) -> LaneSpec:
         within: a folder out of which nothing leads, whatever the files say: neither an absolute path nor
             `..` nor a link. For files that are not the user's own.
     """
+    from orchestrator.spec.matrix import SECTION, MatrixSpec
+
     lane = read_any_lane(path, within=within)
     if isinstance(lane, MatrixSpec):
         message = "a lane over one run is needed (got `matrix`, expected `run`)"

@@ -1,6 +1,7 @@
 """How files refer to files: which kind names which, each file read once, and all refusals kept in order.
 
-Knows the kinds and what each refers to; must not know what a kind holds.
+Knows the kinds and what each refers to; must not know what a kind holds. Kinds beside runs and systems are
+imported where a file of them is read: most commands read one of them, or none.
 """
 
 from __future__ import annotations
@@ -8,39 +9,29 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import BaseModel
 
 from evidence.digest import measure_file
 from orchestrator.errors import Label, Refusal, RefusedError, Where
-from orchestrator.spec import (
-    data,
-    device,
-    lane,
-    matrix,
-    pods,
-    pods_meaning,
-    program,
-    programme,
-    project,
-    run,
-    system,
-)
-from orchestrator.spec.device import DeviceSpec
+from orchestrator.spec import data, program, run, system
 from orchestrator.spec.document import Document, load
 from orchestrator.spec.faults import check, one_of, suggest
-from orchestrator.spec.lane import LaneSpec
-from orchestrator.spec.matrix import MatrixFile, MatrixSpec
 from orchestrator.spec.places import visible
-from orchestrator.spec.pods import PodsSpec
 from orchestrator.spec.program import CommandRunSpec, SourceFile
 from orchestrator.spec.program_file import CommandRunFile
-from orchestrator.spec.project import ProjectSpec
 from orchestrator.spec.references import beside, is_within, profiles
 from orchestrator.spec.run import RunSpec
 from orchestrator.spec.system import SystemSpec
-from tracker.programme import Programme
+
+if TYPE_CHECKING:
+    from orchestrator.spec.device import DeviceSpec
+    from orchestrator.spec.lane import LaneSpec
+    from orchestrator.spec.matrix import MatrixSpec
+    from orchestrator.spec.pods import PodsSpec
+    from orchestrator.spec.project import ProjectSpec
+    from tracker.programme import Programme
 
 Model = TypeVar("Model", bound=BaseModel)
 Spec = TypeVar("Spec")
@@ -121,6 +112,8 @@ class Reader:
 
     def project(self, path: Path) -> ProjectSpec | None:
         """Reads an `orch.toml`; gives None where it is refused."""
+        from orchestrator.spec import project
+
         document = self._open(path)
         if document is None:
             return None
@@ -215,6 +208,8 @@ class Reader:
         return found
 
     def _lane(self, document: Document) -> LaneSpec | MatrixSpec | None:
+        from orchestrator.spec import lane, matrix
+
         if matrix.SECTION in document.value:
             return self._matrix(document)
         model = self._check(document, lane.LaneFile, *lane.meaning(document))
@@ -230,7 +225,9 @@ class Reader:
         return lane.build(document, model, spec)
 
     def _matrix(self, document: Document) -> MatrixSpec | None:
-        model = self._check(document, MatrixFile, *matrix.meaning(document))
+        from orchestrator.spec import matrix
+
+        model = self._check(document, matrix.MatrixFile, *matrix.meaning(document))
         named = document.get(matrix.SECTION, "systems")
         systems: dict[str, SystemSpec | None] = {}
         for name in named if isinstance(named, dict) else ():
@@ -241,14 +238,20 @@ class Reader:
         return matrix.build(document, model, {name: found for name, found in systems.items() if found})
 
     def _device(self, document: Document) -> DeviceSpec | None:
+        from orchestrator.spec import device
+
         model = self._check(document, device.DeviceFile, *device.meaning(document))
         return device.build(document, model) if model else None
 
     def _pods(self, document: Document) -> PodsSpec | None:
+        from orchestrator.spec import pods, pods_meaning
+
         model = self._check(document, pods.PodsFile, *pods_meaning.meaning(document))
         return pods.build(document, model) if model else None
 
     def _programme(self, document: Document) -> Programme | None:
+        from orchestrator.spec import programme
+
         model = self._check(document, programme.ProgrammeFile, *programme.meaning(document))
         return programme.build(model) if model else None
 

@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from orchestrator.errors import Label, Refusal, Where
 from orchestrator.spec import owners
-from orchestrator.spec.device import DeviceSpec
 from orchestrator.spec.document import Document
 from orchestrator.spec.faults import MANY, FileModel, one_of, suggest
 from orchestrator.spec.names import Names
@@ -24,6 +23,9 @@ from orchestrator.spec.repeated import Repeated, repeated
 from orchestrator.spec.roles import by_role, declared_roles, missing, role_sets
 from orchestrator.spec.system import BY_ROWS, SystemSpec, Title
 from orchestrator.spec.units import Size, complain, describe
+
+if TYPE_CHECKING:
+    from orchestrator.spec.device import DeviceSpec
 
 Target = Literal["x86_64-linux", "aarch64-linux", "command"]
 REST = "rest"
