@@ -55,7 +55,7 @@ def plan_text(spec: MatrixSpec, plan: MatrixPlan) -> str:
     lines = (
         f"lane      {spec.name}: {spec.updates} updates in every cell, split after {spec.split}",
         f"plan      {plan.digest}",
-        f"cells     {counts}; each a lane of its own, held against the replicated one of its system and shape",
+        f"cells     {counts}; each a lane of its own, whose words equal the replicated one's",
     )
     return "\n".join((*lines, "", table(("cell", "roles", "plan"), rows)))
 
