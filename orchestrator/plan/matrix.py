@@ -1,6 +1,7 @@
-"""The plans of a matrix: which cells the separability check admits, and what each computes.
+"""The plans of a matrix: which cells are admitted, and what each computes.
 
-Knows nothing of machines. A cell that is refused for any other reason is a fault of the matrix.
+Knows nothing of machines. A cell is not admitted where its state does not come apart as its ownership says,
+or where owners of coordinates would hold others' too. Refused for any other reason, it is the matrix's fault.
 """
 
 from __future__ import annotations
@@ -13,10 +14,11 @@ from evidence.digest import sha256_json
 from orchestrator.errors import Label, Refusal, RefusedError, Where
 from orchestrator.plan.derive import derive
 from orchestrator.plan.model import Plan
-from orchestrator.spec.matrix import Cell, MatrixSpec, placed, run_of
+from orchestrator.spec.matrix import SECTION, Cell, MatrixSpec, placed, run_of
+from orchestrator.spec.places import dotted
+from orchestrator.spec.system import BY_ROWS
 
 SCHEMA = "orch-matrix-plan/v1"
-NOT_ADMITTED = Label.SEPARABILITY
 
 
 @dataclass(frozen=True)
@@ -63,8 +65,8 @@ def matrix_plan(spec: MatrixSpec) -> MatrixPlan:
     """The plans of a matrix.
 
     Raises:
-        RefusedError: cells are refused for another reason than that their state cannot be separated so: what
-            the first one is refused for, of each entry of the matrix and label.
+        RefusedError: cells are refused for another reason than that their state cannot be held so: what
+            the first one is refused for, of each entry of the matrix and label. Or none is admitted.
     """
     plans: dict[Cell, Plan] = {}
     refused: dict[Cell, Refusal] = {}
@@ -77,11 +79,22 @@ def matrix_plan(spec: MatrixSpec) -> MatrixPlan:
                 continue
             except RefusedError as error:
                 refusals = error.refusals
-        faults = [refusal for refusal in refusals if refusal.label is not NOT_ADMITTED]
+        faults = [refusal for refusal in refusals if not _is_of_the_holding(spec, cell, refusal)]
         for fault in (placed(spec, cell, each) if run else each for each in faults):
             wrong.setdefault((fault.where, fault.label), fault)  # one cell tells what is wrong with an entry
         if not faults:
             refused[cell] = refusals[0]
     if wrong:
         raise RefusedError(wrong.values())
+    if not plans:
+        raise RefusedError([next(iter(refused.values()))])
     return MatrixPlan(plans, refused)
+
+
+def _is_of_the_holding(spec: MatrixSpec, cell: Cell, refusal: Refusal) -> bool:
+    """Whether a cell is refused for who is to hold its state: then it is no cell, and nothing is wrong."""
+    if refusal.label is Label.SEPARABILITY:
+        return True
+    entry = dotted((SECTION, "ownership", cell.ownership))
+    is_by_rows = spec.systems[cell.system].kind in BY_ROWS
+    return not is_by_rows and refusal.label is Label.VALUE_CHOICE and refusal.key == entry

@@ -21,9 +21,9 @@ from orchestrator.spec.document import Document, load
 from orchestrator.spec.faults import FileModel, TextLike, check
 from orchestrator.spec.lane import Limits, NativeTarget, QualificationFile, limits, split_refusals, swap_fits
 from orchestrator.spec.nodesets import NAME
-from orchestrator.spec.owners import OwnershipModel
+from orchestrator.spec.owners import PARTS, OwnershipModel
 from orchestrator.spec.run import RunFile, RunSpec, TopologyForm
-from orchestrator.spec.system import SystemSpec
+from orchestrator.spec.system import BY_ROWS, SHAPELESS, SystemSpec
 
 SECTION = "matrix"
 DEFAULT_TARGETS: tuple[NativeTarget, ...] = ("x86_64-linux",)
@@ -106,8 +106,15 @@ class MatrixSpec:
         return tuple(Cell(*each) for each in product(self.systems, self.shapes, self.ownership))
 
     def reference(self, cell: Cell) -> Cell:
-        """The cell that this one must be the equal of: the same system and shape with all replicated."""
-        return Cell(cell.system, cell.shape, next(iter(self.ownership)))
+        """The cell that this one must be the equal of; itself if the oracle alone says what it computes.
+
+        With rows dealt out it is the same system and shape with all replicated. Owners of coordinates
+        replicate nothing: it is the first shape where states depend on no owner; else each has its own order.
+        """
+        kind = self.systems[cell.system].kind
+        if kind in BY_ROWS:
+            return Cell(cell.system, cell.shape, next(iter(self.ownership)))
+        return Cell(cell.system, next(iter(self.shapes)), cell.ownership) if kind in SHAPELESS else cell
 
     def roles(self, cell: Cell) -> int:
         """How many roles take part."""
@@ -167,7 +174,7 @@ def run_text(spec: MatrixSpec, cell: Cell, system_file: str) -> str:
         cell: which of its cells.
         system_file: how the file names the system's.
     """
-    shape, system = spec.shapes[cell.shape], spec.systems[cell.system]
+    shape = spec.shapes[cell.shape]
     topology = shape.topology
     targets = {role: {"target": target} for role, target in zip(shape.shares, shape.used, strict=True)}
     return _yaml(
@@ -176,10 +183,21 @@ def run_text(spec: MatrixSpec, cell: Cell, system_file: str) -> str:
         system=system_file,
         topology=topology.kind if topology.fan_out is None else topology.model_dump(),
         roles=[*shape.shares],
-        samples=dict(zip(shape.shares, row_counts(system.rows, tuple(shape.shares.values())), strict=True)),
-        ownership=spec.document.get(SECTION, "ownership", cell.ownership),
+        **_dealt_out(spec, cell),
         pairings=targets,
     )
+
+
+def _dealt_out(spec: MatrixSpec, cell: Cell) -> dict[str, Any]:
+    """What each role has: `samples`, if there are rows to deal out, and `ownership`."""
+    system, shares = spec.systems[cell.system], spec.shapes[cell.shape].shares
+    ownership = spec.document.get(SECTION, "ownership", cell.ownership)
+    if system.kind in BY_ROWS:
+        counts = row_counts(system.rows, tuple(shares.values()))
+        return {"samples": dict(zip(shares, counts, strict=True)), "ownership": ownership}
+    # what is not said would be partitioned here, and replicated in every other cell of the same name
+    held = {part: getattr(spec.ownership[cell.ownership], part) for part in PARTS}
+    return {"ownership": ownership | held}
 
 
 def lane_text(spec: MatrixSpec, cell: Cell, run_file: str) -> str:

@@ -29,6 +29,8 @@ PROGRAMS = {
 """Kind -> the programs that make it, besides `evaluate`."""
 BY_ROWS = frozenset({"data-parallel"})
 """Kinds whose samples are dealt out by rows; of the others every role has every row, in its own columns."""
+SHAPELESS = frozenset({"independent"})
+"""Kinds whose states are the same whoever owns what, and however owners are joined."""
 RESERVED = frozenset({"rate", "i", "dot", "sum", "sqrt", "loss"})
 
 Title = Annotated[str, TextLike(r"[a-z0-9][a-z0-9._-]{0,63}", "lower-case letters, digits, -, _ and .")]

@@ -30,6 +30,10 @@ from orchestrator.qualify.view import View
 from orchestrator.spec.matrix import Cell
 
 STREAM = "stream.jsonl"
+Pair = tuple[View, View]
+"""The reference's lane, and the cell's."""
+Inside = Callable[[Path, str], str]
+"""A cell's bundle and a file in it -> its name in the matrix's bundle."""
 COMPARED = ((uninterrupted.NAME, uninterrupted.RUNS[0]), (split.NAME, split.PARTS[1]))
 
 
@@ -53,7 +57,7 @@ def judge_cells(view: MatrixView) -> tuple[StepOutcome, ...]:
 
 
 def judge_cell(view: MatrixView, cell: Cell) -> StepOutcome:
-    """One cell's outcome; a cell that the separability check refuses is not applicable, and says why."""
+    """One cell's outcome; a cell that is not admitted is not applicable, and says why."""
     if (refusal := view.plan.refused.get(cell)) is not None:
         return StepOutcome(cell.name, Verdict.NOT_APPLICABLE, 0, said(refusal), ())
     about = [event for event in view.events() if event.data.get("cell") == cell.name]
@@ -89,7 +93,13 @@ def _checks(view: MatrixView, cell: Cell) -> Iterator[Check]:
     others = view.bundles(reference)
     if reference == cell or not others:
         return
-    yield from _equal(View(others[0]), lane, partial(_inside, view))
+    # another shape's results are bracketed by other owners: they are not to be the same
+    is_same_shape = reference.shape == cell.shape
+    against = "replicated" if is_same_shape else reference.shape
+    pair, inside = (View(others[0]), lane), partial(_inside, view)
+    yield from _states_equal(pair, against, inside)
+    if is_same_shape:
+        yield from _losses_equal(pair, inside)
 
 
 def _inside(view: MatrixView, bundle: Path, name: str) -> str:
@@ -157,23 +167,24 @@ def _lane(view: MatrixView, lane: View) -> Check:
     return Check("lane", verdict, inputs, fine, f"{found.verdict}: {why}")
 
 
-def _equal(reference: View, cell: View, inside: Callable[[Path, str], str]) -> Iterator[Check]:
-    """The states after the split and after all updates, and every loss, are the replicated learner's."""
-    versions = (cell.split, cell.lane.updates)
+def _states_equal(pair: Pair, against: str, inside: Inside) -> Iterator[Check]:
+    """The states after the split and after all updates are the reference's; `against` says which that is."""
+    versions = (pair[1].split, pair[1].lane.updates)
     for step, launch in COMPARED:
-        pair = (reference.launch(step, launch), cell.launch(step, launch))
+        launched = [view.launch(step, launch) for view in pair]
         for version in versions if step == uninterrupted.NAME else versions[1:]:
-            names = [each.manifest(version) if each else None for each in pair]
+            names = [each.manifest(version) if each else None for each in launched]
             states = [
-                view.json(name)["state"] if name else None
-                for view, name in zip((reference, cell), names, strict=True)
+                view.json(name)["state"] if name else None for view, name in zip(pair, names, strict=True)
             ]
-            inputs = [
-                inside(view.bundle, name) for view, name in zip((reference, cell), names, strict=True) if name
-            ]
+            inputs = [inside(view.bundle, name) for view, name in zip(pair, names, strict=True) if name]
             what = "resumed" if step == split.NAME else "state"
-            yield equal(f"{what}-at-{version}-equals-replicated", inputs, states[0], states[1])
-    first, second = (view.launch(*COMPARED[0]) for view in (reference, cell))
+            yield equal(f"{what}-at-{version}-equals-{against}", inputs, states[0], states[1])
+
+
+def _losses_equal(pair: Pair, inside: Inside) -> Iterator[Check]:
+    """Every loss is the replicated learner's."""
+    first, second = (view.launch(*COMPARED[0]) for view in pair)
     if first is not None and second is not None:
         yield equal(
             "losses-equal-replicated",

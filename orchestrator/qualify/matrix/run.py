@@ -78,17 +78,22 @@ def _open(options: RunOptions) -> bundles.Opened:
         "pods": LOCAL,
         "remote_root": "",
     }
-    return bundles.begin(options.bundles, spec.name, lambda hidden: _fill(spec.path, hidden), BEGUN, first)
+    return bundles.begin(
+        options.bundles, spec.name, lambda hidden: _fill(spec.path, hidden, options.only), BEGUN, first
+    )
 
 
-def _fill(lane: Path, bundle: Path) -> None:
+def _fill(lane: Path, bundle: Path, only: tuple[str, ...]) -> None:
     """Puts specs, plan and every cell's files into a new bundle; from here on the copies are what counts."""
 
     def read_back(copy: Path, specs: Path) -> None:
         spec = read_any_lane(copy, within=specs)
         if not isinstance(spec, MatrixSpec):
             raise UsageError(f"{lane} changed while it was read")
-        write_whole(bundle / "plan.json", dumps(matrix_plan(spec).file_json()))
+        plan = matrix_plan(spec)
+        if not plan.plans.keys() & chosen(spec, only):
+            raise UsageError(f"no cell that is named so is admitted (got {', '.join(only)}; see `orch plan`)")
+        write_whole(bundle / "plan.json", dumps(plan.file_json()))
         for cell in spec.cells:
             for name, data in cell_files(spec, bundle, cell).items():
                 (bundle / name).parent.mkdir(parents=True, exist_ok=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import signal
 import time
@@ -214,6 +215,72 @@ def test_a_cell_that_cannot_be_separated_is_shown_and_not_dropped(workshop: Work
         ("coupled/pair/replicated", "pass"),
         ("coupled/pair/all", "not-applicable"),
     ]
+
+
+KINDS = """\
+  systems:
+    narrow: ../specs/systems/least-squares-narrow.yaml
+    coordinates: ../specs/systems/coordinates.yaml
+    correlations: ../specs/systems/correlations.yaml
+  shapes:
+    pair: {topology: pair, shares: {coordinator: 1, worker: 2}}
+    star: {topology: star, shares: {coordinator: 1, worker1: 0, worker2: 2}}
+  ownership:
+"""
+
+
+def of_all_kinds(workshop: Workshop) -> str:
+    """Small words, owners of coordinates, and coordinates by themselves, on two shapes."""
+    lane = workshop.folder / small(workshop)
+    axes = SMALL.partition("matrix:\n")[2].partition("    replicated")[0]
+    lane.write_text(lane.read_text().replace(axes, KINDS))
+    return "lanes/small.yaml"
+
+
+def test_a_system_of_each_kind_is_held_to_what_it_must_be_the_equal_of(workshop: Workshop):
+    run = workshop.orch("run", of_all_kinds(workshop))
+    assert run.returncode == 0, run.stderr
+    assert "verdict: pass (8 of 8 cells passed; 4 not admitted)" in run.stdout
+    for kind, system in {"coordinate-owned": "coordinates", "independent": "correlations"}.items():
+        said = (
+            f"not admitted: {system}/pair/replicated, {system}/star/replicated\n  value-choice: owners have"
+        )
+        assert f"{said} their coordinates alone (got replicated, expected partitioned: {kind})" in run.stdout
+        assert re.search(rf"{system} +star +not admitted +pass", run.stdout)
+    (bundle,) = workshop.bundles()
+    judgement = judgement_of(bundle)
+    assert judgement.agrees
+    further = {step.name: [check.name for check in step.checks][3:] for step in judgement.steps}
+    against = ["state-at-3-equals-{}", "state-at-5-equals-{}", "resumed-at-5-equals-{}"]
+    replicated = [*(each.format("replicated") for each in against), "losses-equal-replicated"]
+    assert further["narrow/pair/all"] == further["narrow/star/all"] == replicated
+    assert further["coordinates/pair/all"] == further["coordinates/star/all"] == []
+    assert further["correlations/pair/all"] == []
+    assert further["correlations/star/all"] == [each.format("pair") for each in against]
+
+    (manifest,) = bundle.glob(
+        "cells/correlations/pair/all/*/steps/uninterrupted/1/run-1/*/checkpoint/5.manifest.json"
+    )
+    manifest.write_bytes(dumps({**loads(manifest.read_bytes()), "state": "0" * 64}))
+    found = verdicts(bundle, "correlations/star/all")
+    assert [name for name, verdict in found.items() if verdict == "fail"] == ["state-at-5-equals-pair"]
+
+
+def test_cells_that_are_all_not_admitted_are_no_run(workshop: Workshop):
+    run = workshop.orch("run", of_all_kinds(workshop), "--only", "coordinates/*/replicated")
+    assert run.returncode == 2
+    assert "no cell that is named so is admitted" in run.stderr
+    assert workshop.bundles() == []
+
+
+def test_a_matrix_without_a_cell_that_is_admitted_is_refused(workshop: Workshop):
+    lane = workshop.folder / of_all_kinds(workshop)
+    text = lane.read_text().replace("    narrow: ../specs/systems/least-squares-narrow.yaml\n", "")
+    lane.write_text("".join(line for line in text.splitlines(keepends=True) if "    all: " not in line))
+    run = workshop.orch("run", "lanes/small.yaml")
+    assert run.returncode == 1
+    assert "value-choice: coordinates/pair/replicated: owners have their coordinates alone" in run.stderr
+    assert workshop.bundles() == []
 
 
 def finished(bundle: Path) -> list[str]:

@@ -74,6 +74,36 @@ def test_a_cell_swaps_what_its_roles_are_made_for(spec: MatrixSpec) -> None:
     assert 'swap: {"aarch64-linux": "x86_64-linux"}\n' in lane_text(spec, spec.cells[2], "run.yaml")
 
 
+def of_kind(folder: Path, system: str) -> MatrixSpec:
+    """The matrix over another of the shipped systems."""
+    found = read_any_lane(written(folder, TEXT.replace("samples.yaml", f"{system}.yaml")))
+    assert isinstance(found, MatrixSpec)
+    return found
+
+
+@pytest.mark.parametrize("system", ["coordinates", "correlations"])
+def test_owners_of_coordinates_have_no_rows_and_say_what_is_replicated(tmp_path: Path, system: str) -> None:
+    spec = of_kind(tmp_path, system)
+    text = run_text(spec, spec.cells[3], str(spec.systems["samples"].path))
+    assert "samples:" not in text
+    expected = '{"parameters": "partitioned", "optimizer_state": "replicated", "gradients": "replicated"}'
+    assert f"ownership: {expected}\n" in text
+
+
+def test_what_a_cell_must_be_the_equal_of_goes_by_its_kind(tmp_path: Path) -> None:
+    """Rows dealt out: the replicated one. Else the first shape, or nothing where the order goes by owners."""
+    found = {
+        system: [spec.reference(cell).name for cell in spec.cells[1::2]]
+        for system in ("samples", "coordinates", "correlations")
+        for spec in [of_kind(tmp_path, system)]
+    }
+    assert found == {
+        "samples": ["samples/pair/replicated", "samples/star/replicated"],
+        "coordinates": ["samples/pair/all", "samples/star/all"],
+        "correlations": ["samples/pair/all", "samples/pair/all"],
+    }
+
+
 @given(st.integers(0, 5000), st.lists(st.integers(0, 50), min_size=1, max_size=12).filter(any))
 def test_rows_are_dealt_out_whole_and_nobody_without_a_share_has_any(rows: int, shares: list[int]) -> None:
     counts = row_counts(rows, tuple(shares))
