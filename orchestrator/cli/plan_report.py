@@ -61,6 +61,7 @@ def as_json(report: PlanReport) -> dict[str, Any]:
         "plan": plan.digest,
         "system": plan.system.digest,
         "name": plan.system.name,
+        "numerics": plan.system.contract,
         "topology": plan.topology.as_json(),
         "ownership": plan.ownership.as_json(),
         "combine": plan.topology.combine_json(),
@@ -125,6 +126,8 @@ def show(report: PlanReport, *, every: bool) -> None:
     data = f"{counted(system.rows, 'sample')} of {counted(system.sample_words, 'word')}"
     words = f"{counted(system.state_words, 'word')} of state, {data}"
     say(f"system    {system.name}: {words}")
+    if system.bound is not None:
+        say(f"numerics  {system.contract}")
     say(f"          {system.digest}")
     say(f"plan      {plan.digest}")
     say(f"combine   {_order(plan)}")

@@ -156,6 +156,7 @@ def _system(spec: SystemSpec, programs: Programs, words: array[float]) -> System
         numerics=spec.numerics,
         forward=programs.forward,
         local=programs.local,
+        bound=spec.bound,
     )
 
 

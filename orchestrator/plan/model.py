@@ -18,6 +18,7 @@ from orchestrator.plan.roles import roles_json
 from orchestrator.plan.topology import Topology
 from orchestrator.plan.tree import Assignment, as_json
 from orchestrator.plan.words import WORD_TYPES, WordType
+from orchestrator.spec.numerics import Bound
 from orchestrator.spec.repeated import Repeated, repeated
 from orchestrator.spec.system import BY_ROWS
 
@@ -67,9 +68,10 @@ class System:
         rate: the constant that `update` reads as `rate`.
         rows: samples.
         samples_sha256: of all sample words, row by row, little-endian.
-        numerics: `binary64-ordered` or `binary32-ordered`.
+        numerics: `binary64-ordered` or `binary32-ordered`; `binary64-approximate` likewise, with a bound.
         forward: of `coordinate-owned`, for each sample the sums over coordinates that owners make together.
         local: of `independent`, what one sample does to each coordinate; it is instead of the update.
+        bound: how near to the reference's words are near enough; None if they must be the same.
     """
 
     name: str
@@ -88,6 +90,12 @@ class System:
     numerics: str
     forward: tuple[Assignment, ...] = ()
     local: tuple[Assignment, ...] = ()
+    bound: Bound | None = None
+
+    @property
+    def contract(self) -> str:
+        """The numerical contract as people read it: its name, and the bound if it has one."""
+        return self.numerics if self.bound is None else f"{self.numerics}, {self.bound}"
 
     @property
     def word(self) -> WordType:
@@ -147,8 +155,12 @@ class System:
             "results": list(self.results),
             "rate": self.rate.hex(),
             "samples": {"rows": self.rows, "sha256": self.samples_sha256},
-            "numerics": self.numerics,
+            "numerics": self.numerics if self.bound is None else self._approximate_json(self.bound),
         }
+
+    def _approximate_json(self, bound: Bound) -> dict[str, object]:
+        amounts = {"relative": bound.relative.hex(), "absolute": bound.absolute.hex()}
+        return {"kind": "approximate", "word": self.word.dtype, **amounts}
 
 
 @dataclass(frozen=True)

@@ -35,5 +35,10 @@ class WordType:
 
 BINARY64 = WordType("F64", "d", 8, "double")
 BINARY32 = WordType("F32", "f", 4, "float")
-WORD_TYPES = {"binary64-ordered": BINARY64, "binary32-ordered": BINARY32}
+WORD_TYPES = {
+    "binary64-ordered": BINARY64,
+    "binary32-ordered": BINARY32,
+    "binary64-approximate": BINARY64,
+    "binary32-approximate": BINARY32,
+}
 """Numerical contract -> the words that it is about."""

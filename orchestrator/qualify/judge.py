@@ -41,6 +41,7 @@ class Judgement:
         steps: in order, without those left out.
         agrees: whether the recorded verdict, grade, steps and checks are these.
         differences: where they are not, one line each.
+        numerics: the numerical contract that the verdict is about; None of a user's own program or a matrix.
     """
 
     verdict: Verdict
@@ -48,6 +49,7 @@ class Judgement:
     steps: tuple[StepOutcome, ...]
     agrees: bool
     differences: tuple[str, ...]
+    numerics: str | None = None
 
 
 def judge_bundle(bundle: Path) -> Judgement:
@@ -60,7 +62,8 @@ def judge_view(view: View) -> Judgement:
     steps = judge_steps(view)
     recomputed = qualification(view, steps)
     found = differences(read_qualification(view.bundle), recomputed)
-    return Judgement(worst(step.verdict for step in steps), grade_of(view), steps, not found, found)
+    verdict, contract = worst(step.verdict for step in steps), numerics_of(view)
+    return Judgement(verdict, grade_of(view), steps, not found, found, contract)
 
 
 def judge_steps(view: View) -> tuple[StepOutcome, ...]:
@@ -180,9 +183,15 @@ def qualification(view: View, steps: tuple[StepOutcome, ...]) -> dict[str, Any]:
         "lane": view.lane.name,
         "lane_gate": view.lane.gate,
         "grade": grade_of(view),
+        "numerics": numerics_of(view),
         "omitted": dict(view.lane.omit),
         "parent": _parent(view),
     }
+
+
+def numerics_of(view: View) -> str | None:
+    """The numerical contract that the verdict is about; None of a user's own program, which declares none."""
+    return None if view.command else view.planned.plan.system.contract
 
 
 def summary(

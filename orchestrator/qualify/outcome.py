@@ -11,7 +11,7 @@ from evidence.verify import read_qualification
 from orchestrator.oracle.reference import from_bits
 from orchestrator.qualify.checks import STEPS, StepOutcome, Verdict
 from orchestrator.qualify.command.checks import lines_of
-from orchestrator.qualify.judge import grade_of, judge_steps
+from orchestrator.qualify.judge import grade_of, judge_steps, numerics_of
 from orchestrator.qualify.view import View
 
 
@@ -22,6 +22,7 @@ class Outcome:
     Attributes:
         bundle: its folder.
         steps: in order, without those left out.
+        numerics: the numerical contract that the verdict is about; None of a user's own program.
         omitted: step -> reason.
         updates: how many the lane asks for.
         losses: of the uninterrupted run, as its root's progress says: what each update read, so before it.
@@ -39,6 +40,7 @@ class Outcome:
     plan: str
     system: str
     steps: tuple[StepOutcome, ...]
+    numerics: str | None
     omitted: Mapping[str, str]
     updates: int
     losses: tuple[float, ...]
@@ -48,11 +50,19 @@ class Outcome:
 
     @property
     def headline(self) -> str:
-        """The verdict as people read it; a pass with steps left out says so."""
-        if not self.omitted or self.verdict != Verdict.PASS:
+        """The verdict as people read it; a pass with steps left out, or within a bound alone, says so."""
+        if self.verdict != Verdict.PASS:
             return self.verdict
         left = len(STEPS) - len(self.omitted)
-        return f"{self.verdict} ({left} of {len(STEPS)}; omitted: {', '.join(self.omitted)})"
+        said = [f"{left} of {len(STEPS)}", f"omitted: {', '.join(self.omitted)}"] if self.omitted else []
+        said += approximately(self.numerics)
+        return f"{self.verdict} ({'; '.join(said)})" if said else self.verdict
+
+
+def approximately(numerics: str | None) -> tuple[str, ...]:
+    """What a pass must say of a contract that is no exact one: `approximate, relative 1e-09`."""
+    _, _, bound = (numerics or "").partition(", ")
+    return (f"approximate, {bound}",) if bound else ()
 
 
 def outcome_of(
@@ -83,6 +93,7 @@ def outcome_of(
         plan=view.plan.digest,
         system=view.plan.system_digest,
         steps=steps,
+        numerics=numerics_of(view),
         omitted=view.lane.omit,
         updates=view.lane.updates,
         losses=_losses(view),

@@ -6,9 +6,12 @@ from dataclasses import dataclass
 
 from orchestrator.plan.command import CommandPlan
 from orchestrator.plan.derive import plan_of
+from orchestrator.plan.model import Plan
 from orchestrator.qualify.command.series import SERIES
 from orchestrator.qualify.steps import ALL, not_applicable
 from orchestrator.spec.lane import LaneSpec
+
+_COMPARING = ("refusals", "uninterrupted", "split", "evaluate")  # steps that hold words against the reference
 
 
 @dataclass(frozen=True)
@@ -39,5 +42,9 @@ def preview(lane: LaneSpec) -> tuple[StepPreview, ...]:
             skipped = f"omitted: {lane.omit[step.NAME]}"
         series = SERIES.get(step.NAME) if isinstance(plan, CommandPlan) else None
         does, shows = (series.does, series.shows) if series else (step.DOES, step.CHECKS)
+        if isinstance(plan, Plan) and plan.system.bound is not None and step.NAME in _COMPARING:
+            shows += (
+                f"all of this within {plan.system.bound}; two runs, and the order, need not be the same",
+            )
         found.append(StepPreview(step.NAME, does, shows, skipped))
     return tuple(found)

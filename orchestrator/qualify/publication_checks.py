@@ -15,6 +15,7 @@ from orchestrator.oracle.reference import Version, bits
 from orchestrator.oracle.shards import header, is_right, regions_of, shard_name
 from orchestrator.plan.model import Plan, System
 from orchestrator.plan.roles import Role
+from orchestrator.qualify import approximate
 from orchestrator.qualify.checks import Check, Verdict, number
 from orchestrator.qualify.compose import Wanted
 from orchestrator.qualify.launched import Launched
@@ -49,11 +50,14 @@ def _capture(view: View, epoch: int) -> Capture:
 def published(launched: Launched, version: Version, *, epoch: int) -> Check:
     """The published set is whole, of this run, its owners and epoch, and holds the reference's words.
 
+    Where the system declares a bound they are within it.
+
     Every file is byte for byte what the plan's roles write of them; only the time is theirs to say.
     """
     view, name = launched.view, f"{launched.launch.name}-checkpoint-{version.number}"
     plan, manifest = view.planned.plan, launched.manifest(version.number)
-    fine = f"state {version.state} at update {version.number}, epoch {epoch}"
+    like = f"state {version.state}" if plan.system.bound is None else f"words within {plan.system.bound}"
+    fine = f"{like} at update {version.number}, epoch {epoch}"
     inputs = launched.files("progress")
     if manifest is None:
         got = f"version {version.number} was not published"
@@ -68,20 +72,34 @@ def published(launched: Launched, version: Version, *, epoch: int) -> Check:
     wanted = (version.number, epoch, len(view.roles), own.plan, own.run)
     if capture != wanted:
         return Check(name, Verdict.FAIL, inputs, str(wanted), str(capture))
-    difference = first_difference(plan.system, version.words, found.words)
-    if difference:
-        at, expected, got = difference
-        return Check(
-            name, Verdict.FAIL, inputs, f"{at} = {expected} at update {version.number}", f"{at} = {got}"
-        )
-    written = write_as(plan, version.number, version.words, own, time_ms=found.time_ms)
+    wrong, how_near = unlike(plan.system, version, found.words)
+    if wrong is not None:
+        return Check(name, Verdict.FAIL, inputs, *wrong)
+    written = write_as(plan, version.number, found.words, own, time_ms=found.time_ms)
     there = launched.published(version.number)
     there[manifest_name(version.number)] = there.pop(MANIFEST)
     differing = sorted(file for file in written.keys() | there if written.get(file) != there.get(file))
     if differing:
         got = f"{', '.join(differing)} of other words or another form"
         return Check(name, Verdict.FAIL, inputs, "the files that the plan's roles write", got)
-    return Check(name, Verdict.PASS, inputs, fine, fine)
+    return Check(name, Verdict.PASS, inputs, fine, f"{fine}{how_near}")
+
+
+def unlike(system: System, version: Version, found: array[float]) -> tuple[tuple[str, str] | None, str]:
+    """The first word that is not the reference's, or not within its bound, as expected and as it is there.
+
+    With it how near they are, where a bound was declared.
+    """
+    if system.bound is not None:
+        beyond, farthest = approximate.compared(system, system.bound, version, found)
+        if beyond is not None:
+            return (beyond.expected, f"{beyond.got}; {farthest}"), ""
+        return None, f"; {farthest}"
+    difference = first_difference(system, version.words, found)
+    if difference is None:
+        return None, ""
+    at, expected, got = difference
+    return (f"{at} = {expected} at update {version.number}", f"{at} = {got}"), ""
 
 
 def first_difference(

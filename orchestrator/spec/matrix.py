@@ -150,6 +150,14 @@ def _targets(shapes: Any) -> Iterator[str]:
         )
 
 
+def systems_fit(document: Document, systems: Mapping[str, SystemSpec]) -> Iterator[Refusal]:
+    """Refuses systems whose cells could not be one another's equals to the bit."""
+    for name, system in systems.items():
+        if system.bound is not None:
+            message = f"cells are compared to the bit (got {system.numerics}, expected ordered numerics)"
+            yield document.at(Label.VALUE_CHOICE, message, (SECTION, "systems", name))
+
+
 def build(document: Document, model: MatrixFile, systems: Mapping[str, SystemSpec]) -> MatrixSpec:
     """Gives the typed matrix of a file that nothing is wrong with."""
     return MatrixSpec(

@@ -233,9 +233,11 @@ class Reader:
         for name in named if isinstance(named, dict) else ():
             path = self._refer(document, matrix.SECTION, "systems", name)
             systems[name] = self.system(path) if path else None
+        found = {name: spec for name, spec in systems.items() if spec is not None}
+        self._refuse(document.path, *matrix.systems_fit(document, found))
         if model is None or self.opened[document.path] or None in systems.values():
             return None
-        return matrix.build(document, model, {name: found for name, found in systems.items() if found})
+        return matrix.build(document, model, found)
 
     def _device(self, document: Document) -> DeviceSpec | None:
         from orchestrator.spec import device

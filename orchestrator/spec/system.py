@@ -17,6 +17,7 @@ from orchestrator.errors import Label, Refusal, Where
 from orchestrator.spec.data import MAX_WIDTH
 from orchestrator.spec.document import Document
 from orchestrator.spec.faults import FileModel, TextLike
+from orchestrator.spec.numerics import ORDERED, Bound, Numerics, contract
 from orchestrator.spec.repeated import Repeated, repeated
 from orchestrator.spec.units import complain, describe
 
@@ -114,8 +115,9 @@ class SystemFile(FileModel):
     )
     rate: float = Field(gt=0, description="the constant that `update` reads as `rate`")
     samples: SamplesFile = Field(description="where the samples are")
-    numerics: Literal["binary64-ordered", "binary32-ordered"] = Field(
-        default="binary64-ordered", description="which arithmetic, in which order"
+    numerics: Numerics = Field(
+        default=ORDERED[0],  # type: ignore[assignment]  # a short name stays as it stands; see `contract`
+        description="which arithmetic, in which order; or how near to that is enough",
     )
 
 
@@ -165,7 +167,10 @@ class Column(NamedTuple):
 
 @dataclass(frozen=True)
 class SystemSpec:
-    """A system as declared; `data` is the resolved path of its samples, `rows` how many it has."""
+    """A system as declared; `data` is the resolved path of its samples, `rows` how many it has.
+
+    `bound` is how near to the reference its words must be; None if they must be the same.
+    """
 
     path: Path
     document: Document = field(repr=False, compare=False)
@@ -183,6 +188,7 @@ class SystemSpec:
     data: Path
     rows: int
     numerics: str
+    bound: Bound | None = None
 
     @property
     def width(self) -> int:
@@ -251,6 +257,7 @@ def _too_many_words(document: Document, what: str, most: int, *sections: str) ->
 
 def build(document: Document, model: SystemFile, data: Path, rows: int) -> SystemSpec:
     """Gives the typed system of a file that nothing is wrong with."""
+    numerics, bound = contract(model.numerics)
     return SystemSpec(
         path=document.path,
         document=document,
@@ -267,7 +274,8 @@ def build(document: Document, model: SystemFile, data: Path, rows: int) -> Syste
         rate=model.rate,
         data=data,
         rows=rows,
-        numerics=model.numerics,
+        numerics=numerics,
+        bound=bound,
     )
 
 

@@ -32,12 +32,19 @@ VECTOR_ROWS = tuple(tuple((7 * i % 11 - 5) / 3 for i in range(4 * row, 4 * row +
 
 def system_text(declaration: dict[str, object], **changes: object) -> str:
     """The text of a system file over `samples.csv` beside it."""
-    keys = {"orch": "system/v1", "name": "tried", "kind": "data-parallel", **declaration, **changes}
+    keys = {
+        "orch": "system/v1",
+        "name": "tried",
+        "kind": "data-parallel",
+        "numerics": "binary64-ordered",
+        **declaration,
+        **changes,
+    }
     lines = []
     for key, value in keys.items():
         shown = "[" + ", ".join(f'"{line}"' for line in value) + "]" if isinstance(value, list) else value
         lines.append(f"{key}: {shown}")
-    return "\n".join([*lines, "samples: {file: samples.csv}", "numerics: binary64-ordered", ""])
+    return "\n".join([*lines, "samples: {file: samples.csv}", ""])
 
 
 def run_text(roles: dict[str, int], **changes: object) -> str:

@@ -30,6 +30,7 @@ def run(args: argparse.Namespace) -> int:
     from evidence.verify import verify
     from orchestrator.qualify.matrix.judge import judgement_of
     from orchestrator.qualify.matrix.view import is_matrix
+    from orchestrator.qualify.outcome import approximately
 
     bundle = find_bundle(args.bundle)
     require_sealed(bundle)
@@ -51,6 +52,7 @@ def run(args: argparse.Namespace) -> int:
                 "bundle": str(bundle),
                 "verdict": str(judgement.verdict),
                 "grade": judgement.grade,
+                "numerics": judgement.numerics,
                 "agrees": judgement.agrees,
                 "differences": list(judgement.differences),
                 "steps": [step_json(step) for step in judgement.steps],
@@ -67,7 +69,9 @@ def run(args: argparse.Namespace) -> int:
             say(line)
         verdict, of_cells = str(judgement.verdict), is_matrix(bundle)
         grade = f"grade: {judgement.grade}" if of_cells else grade_line(judgement.grade, judgement.steps)
-        say(f"verdict: {paint(verdict, verdict)}\n{grade}")
+        within = approximately(judgement.numerics) if verdict == "pass" else ()
+        said = "".join((verdict, *(f" ({bound})" for bound in within)))
+        say(f"verdict: {paint(said, verdict)}\n{grade}")
         say(f"bundle: {bundle}")
         agrees = "yes" if judgement.agrees else "no"
         say(f"agrees with what was recorded: {agrees}")

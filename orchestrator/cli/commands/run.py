@@ -187,6 +187,7 @@ def outcome_json(outcome: Outcome) -> dict[str, Any]:
         "verdict": outcome.verdict,
         "headline": outcome.headline,
         "grade": outcome.grade,
+        "numerics": outcome.numerics,
         "bundle": str(outcome.bundle),
         "seal": outcome.seal,
         "lane": outcome.lane,

@@ -37,15 +37,17 @@ _LABELS = {
 def wanted(view: View) -> tuple[tuple[str, Planned, tuple[str, ...]], ...]:
     """What is built: (which, plan, roles).
 
-    A run of one role has no one to mistake, so no control program; nor has a lane without controls.
+    A run of one role has no one to mistake, so no control program; nor has a lane without controls. Where no
+    order was declared there is none to witness.
     """
     planned, names = view.planned, view.roles
     controls = names[-1:] if len(names) > 1 and refusals.NAME not in view.lane.omit else ()
+    ordered = () if view.planned.plan.system.bound is not None else controls
     return (
         (OWN, planned, names),
         (SWAPPED, planned, names if view.lane.swap else ()),
         (OTHER, other_plan(planned), controls),
-        (WITNESS, view.witness, names if controls else ()),
+        (WITNESS, view.witness, names if ordered else ()),
     )
 
 

@@ -18,12 +18,13 @@ from orchestrator.admit.host import admit
 from orchestrator.admit.memory import demand
 from orchestrator.errors import Label, Refusal
 from orchestrator.oracle.checkpoint import CheckpointError
-from orchestrator.oracle.reference import state_digest
+from orchestrator.oracle.reference import Version
 from orchestrator.qualify import parent as parents
 from orchestrator.qualify.checks import Check, Verdict, equal
 from orchestrator.qualify.fitness import DEADLINE_S, LEAST_BYTES, LEAST_INODES, examine
 from orchestrator.qualify.launch import SWAPPED
 from orchestrator.qualify.launcher import Launcher
+from orchestrator.qualify.publication_checks import unlike
 from orchestrator.qualify.session import Session
 from orchestrator.qualify.view import View
 from orchestrator.remote.base import NodeFacts, NodeLostError, RemoteError, UnreachableError
@@ -223,9 +224,15 @@ def _parent(view: View) -> Iterator[Check]:
         said = f"run {parent.run_id.replace('-', '')}, plan {parent.plan}, epoch {parent.epoch}"
         yield equal("parent-capture", (file, *inputs), captured, said)
     begins = view.beginning
-    found = None if begins is None else (begins.number, begins.state)
-    is_same = found == (parent.version, state_digest(before.words_at(parent.version)))
-    yield equal("parent-checkpoint", inputs, fine, fine if is_same else "another state")
+    if begins is None or begins.number != parent.version:
+        yield Check("parent-checkpoint", Verdict.FAIL, inputs, fine, "another version")
+        return
+    reference = Version(parent.version, before.words_at(parent.version), {})
+    wrong, how_near = unlike(before.planned.plan.system, reference, begins.words)
+    if wrong is not None:
+        yield Check("parent-checkpoint", Verdict.FAIL, inputs, *wrong)
+        return
+    yield Check("parent-checkpoint", Verdict.PASS, inputs, fine, f"{fine}{how_near}")
 
 
 def _probe_said(node: Mapping[str, Any]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from orchestrator.qualify.checks import Check, equal
+from orchestrator.qualify.checks import Check, Verdict, equal
 from orchestrator.qualify.command import series
 from orchestrator.qualify.compose import Wanted
 from orchestrator.qualify.launch import SWAPPED
@@ -63,5 +63,11 @@ def _same_as_uninterrupted(view: View, part: Launched, version: int) -> tuple[Ch
     other = view.launch(uninterrupted.NAME, uninterrupted.RUNS[0])
     names = (part.manifest(version), other.manifest(version) if other else None)
     states = [view.json(name)["state"] if name else None for name in names]
-    inputs = tuple(name for name in names if name)
-    return (equal(f"{part.launch.name}-equals-uninterrupted-at-{version}", inputs, states[1], states[0]),)
+    inputs, name = (
+        tuple(name for name in names if name),
+        f"{part.launch.name}-equals-uninterrupted-at-{version}",
+    )
+    if (bound := view.planned.plan.system.bound) is not None:
+        got = f"not asked of an approximate system: both are held against the reference, within {bound}"
+        return (Check(name, Verdict.NOT_APPLICABLE, inputs, "one state", got),)
+    return (equal(name, inputs, states[1], states[0]),)
