@@ -83,21 +83,24 @@ def trajectory(launched: Launched, bound: Bound, wanted: Wanted, first: int) -> 
         if version
     }
     for index in range(wanted.target - first + 1):
-        number_ = first + index
+        update = first + index
         lines = {role: record.progress[index] for role, record in launched.roles.items()}
-        expected = from_bits(view.line(number_, 0).loss)
-        said = _losses(lines, number_, expected, bound) or _digests(
-            view.planned.plan, lines, known.get(number_)
+        expected = from_bits(view.line(update, 0).loss)
+        said = losses_differ(lines, update, expected, bound) or digests_differ(
+            view.planned.plan, lines, known.get(update)
         )
         if said:
-            return Check(name, Verdict.FAIL, inputs, f"update {number_}: {said.expected}", said.got)
+            return Check(name, Verdict.FAIL, inputs, f"update {update}: {said.expected}", said.got)
         for role, line in lines.items():
-            farthest = farthest.or_of(expected, from_bits(line.loss), f"{role}'s loss at update {number_}")
+            farthest = farthest.or_of(expected, from_bits(line.loss), f"{role}'s loss at update {update}")
     fine = f"losses within {bound} of the reference's at updates {first} to {wanted.target}, from every role"
     return Check(name, Verdict.PASS, inputs, fine, f"{fine}; {farthest}")
 
 
-def _losses(lines: Mapping[str, ProgressLine], update: int, expected: float, bound: Bound) -> Beyond | None:
+def losses_differ(
+    lines: Mapping[str, ProgressLine], update: int, expected: float, bound: Bound
+) -> Beyond | None:
+    """The first role whose line is of another update or form, or whose loss is too far away."""
     for role, line in lines.items():
         if line.version != update or not _DIGEST.fullmatch(line.state) or not _BITS.fullmatch(line.loss):
             shown = f"version {line.version}, state {line.state!r}, loss {line.loss!r}"
@@ -108,7 +111,9 @@ def _losses(lines: Mapping[str, ProgressLine], update: int, expected: float, bou
     return None
 
 
-def _digests(plan: Plan, lines: Mapping[str, ProgressLine], words: array[float] | None) -> Beyond | None:
+def digests_differ(
+    plan: Plan, lines: Mapping[str, ProgressLine], words: array[float] | None
+) -> Beyond | None:
     """Roles that hold the same words say one digest, and of published words it is theirs."""
     said: dict[tuple[Part, ...], tuple[str, str]] = {}
     for role in plan.roles:

@@ -22,13 +22,13 @@ class Outcome:
     Attributes:
         bundle: its folder.
         steps: in order, without those left out.
-        numerics: the numerical contract that the verdict is about; None of a user's own program.
         omitted: step -> reason.
         updates: how many the lane asks for.
         losses: of the uninterrupted run, as its root's progress says: what each update read, so before it.
         final_loss: of the last version, as the evaluation's root says; None if none was made.
         proves: tracker items for which this run counts.
         crashed: a log file of a fault of ours, relative to the bundle; empty if there was none.
+        numerics: the numerical contract that the verdict is about; None of a user's own program.
     """
 
     bundle: Path
@@ -40,13 +40,13 @@ class Outcome:
     plan: str
     system: str
     steps: tuple[StepOutcome, ...]
-    numerics: str | None
     omitted: Mapping[str, str]
     updates: int
     losses: tuple[float, ...]
     final_loss: float | None
     proves: tuple[str, ...] = ()
     crashed: str = ""
+    numerics: str | None = None
 
     @property
     def headline(self) -> str:

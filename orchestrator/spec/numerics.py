@@ -68,8 +68,11 @@ _SCHEMA = {
         {
             "type": "object",
             "properties": {
-                "kind": {"const": "approximate"},
-                "word": {"enum": ["binary64", "binary32"]},
+                "kind": {"const": "approximate", "description": "words within a bound"},
+                "word": {
+                    "enum": ["binary64", "binary32"],
+                    "description": "what states and samples are made of",
+                },
                 "relative": {**_BOUND, "description": "a fraction of the reference's word"},
                 "absolute": {**_BOUND, "description": "a plain amount besides"},
             },
