@@ -91,20 +91,23 @@ def build(document: Document, model: OwnershipModel, names: Names, *, by_columns
     return Ownership(model.parameters, model.optimizer_state, model.gradients, ranges)
 
 
-def meaning(document: Document, names: Names, sizes: Mapping[str, int] | None) -> Iterator[Refusal]:
+def meaning(
+    document: Document, names: Names, sizes: Mapping[str, int] | None, *, by_columns: bool
+) -> Iterator[Refusal]:
     """Refuses ranges that are not every coordinate once.
 
     Args:
         document: the file.
         names: its roles.
         sizes: words of each field that has owners; None where that cannot be said.
+        by_columns: whether all is partitioned, whatever the file says.
     """
     declared = document.get(*RANGES)
-    if not isinstance(declared, dict) or not declared:
+    if not isinstance(declared, dict):
         return
     sets, wrong = role_sets(document, RANGES, names)
     yield from wrong
-    if "partitioned" not in [document.get("ownership", part) for part in PARTS]:
+    if not by_columns and "partitioned" not in [document.get("ownership", part) for part in PARTS]:
         message = (
             "nothing is split between roles (got ranges, expected one of parameters, optimizer_state and"
         )

@@ -193,7 +193,8 @@ def meaning(document: Document, system: SystemSpec | None) -> tuple[Refusal, ...
         found.extend(_coverage(document, section, sets, names))
         if section == "samples" and not wrong and document.get(section) and _is_by_rows(system):
             found.extend(_total(document, sets, names, system.rows if system else None))
-    found.extend(owners.meaning(document, names, _owned(system) if system else None))
+    sizes = _owned(system) if system else None
+    found.extend(owners.meaning(document, names, sizes, by_columns=not _is_by_rows(system)))
     return tuple(found)
 
 

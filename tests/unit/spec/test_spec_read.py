@@ -98,6 +98,14 @@ def test_both_notations_give_the_same_values(good: Path) -> None:
     ]
 
 
+def test_owners_of_columns_may_have_declared_ranges_and_say_nothing_else(tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "specs", tmp_path / "specs")
+    run = tmp_path / "specs" / "runs" / "coordinates.yaml"
+    own = 'ownership: {ranges: {coordinator: none, worker1: "3-9", worker3: "0-2"}}'
+    changed(run, "topology: star", f"topology: star\n{own}")
+    assert tuple(read_run(run).ownership.ranges) == (range(0), range(3, 10), range(0), range(3))
+
+
 def test_declarations_that_no_plan_realizes_yet_are_right_as_files(good: Path) -> None:
     changed(
         good / "run.yaml",
