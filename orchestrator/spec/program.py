@@ -10,15 +10,17 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from orchestrator.errors import Label, Refusal, Where
 from orchestrator.spec.document import Document
 from orchestrator.spec.faults import one_of, suggest
 from orchestrator.spec.names import Names
 from orchestrator.spec.nodesets import MAX_NAMES
-from orchestrator.spec.program_file import NONZERO, CommandRunFile
 from orchestrator.spec.roles import declared_roles, missing, role_sets
+
+if TYPE_CHECKING:
+    from orchestrator.spec.program_file import CommandRunFile
 
 COMMAND = "command"
 PLACEHOLDERS = ("updates", "in", "out", "progress", "role", "deadline_ms", "device", "setup", "work")
@@ -228,4 +230,4 @@ def build(
 
 
 def _code(said: Any) -> int | None:
-    return None if said == NONZERO else int(said)
+    return said if isinstance(said, int) else None  # `nonzero`

@@ -20,7 +20,6 @@ from orchestrator.spec.document import Document, load
 from orchestrator.spec.faults import check, one_of, suggest
 from orchestrator.spec.places import visible
 from orchestrator.spec.program import CommandRunSpec, SourceFile
-from orchestrator.spec.program_file import CommandRunFile
 from orchestrator.spec.references import beside, is_within, profiles
 from orchestrator.spec.run import RunSpec
 from orchestrator.spec.system import SystemSpec
@@ -152,6 +151,8 @@ class Reader:
         return self._native_run(document)
 
     def _command_run(self, document: Document) -> CommandRunSpec | None:
+        from orchestrator.spec.program_file import CommandRunFile
+
         model = self._check(document, CommandRunFile, *program.meaning(document))
         files = {key: self._source_file(document, key) for key in program.file_keys(document)}
         if model is None or self.opened[document.path] or None in files.values():

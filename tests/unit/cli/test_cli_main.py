@@ -36,6 +36,21 @@ def test_help_loads_nothing_but_argparse(arguments):
     assert done.stderr.splitlines()[-1] == "[]"
 
 
+def test_a_run_is_planned_without_the_kinds_that_it_does_not_name():
+    """What one role of a fleet does is answered at once, start-up included."""
+    kinds = ("device", "lane", "matrix", "pods", "program_file", "programme")
+    others = [*HEAVY[:3], "elftools", *(f"orchestrator.spec.{kind}" for kind in kinds)]
+    arguments = ["plan", "specs/runs/hierarchy.yaml", "--role", "worker1"]
+    probe = (
+        "import sys\n"
+        "from orchestrator.cli.main import main\n"
+        f"main({arguments!r})\n"
+        f"print([name for name in {others!r} if name in sys.modules], file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True)
+    assert done.stderr.splitlines()[-1] == "[]"
+
+
 def test_help_names_every_verb_and_every_verb_is_there(capsys):
     with pytest.raises(SystemExit) as stop:
         main(["--help"])
