@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, ValidatorFunctionWrapHandler, WithJsonSchema, WrapValidator
 
 from orchestrator.errors import Label
-from orchestrator.spec.faults import FileModel
+from orchestrator.spec.faults import FileModel, suggest
 from orchestrator.spec.units import complain, describe
 
 ORDERED = ("binary64-ordered", "binary32-ordered")
@@ -57,7 +57,8 @@ def _numerics(value: Any, approximate: ValidatorFunctionWrapHandler) -> Any:
     if value not in ORDERED:
         expected = f"{' or '.join(ORDERED)} or {{kind: approximate, word: binary64, relative: 1e-9}}"
         label = Label.VALUE_CHOICE if isinstance(value, str) else Label.VALUE_TYPE
-        raise complain(label, f"(got {describe(value)}, expected {expected})")
+        hint = suggest(value, ORDERED) if isinstance(value, str) else ""
+        raise complain(label, f"(got {describe(value)}, expected {expected})", hint)
     return value
 
 
