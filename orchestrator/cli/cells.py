@@ -52,11 +52,14 @@ def plan_text(spec: MatrixSpec, plan: MatrixPlan) -> str:
         for cell in spec.cells
     ]
     counts = f"{len(plan.plans)}" + (f", {len(refused)} {NOT_ADMITTED}" if refused else "")
-    lines = (
+    lines = [
         f"lane      {spec.name}: {spec.updates} updates in every cell, split after {spec.split}",
         f"plan      {plan.digest}",
         f"cells     {counts}; each a lane of its own, whose words equal the replicated one's",
-    )
+    ]
+    if spec.swap:
+        swap = ", ".join(f"{before} by {after}" for before, after in spec.swap.items())
+        lines.append(f"swap      in the resumed part {swap}")
     return "\n".join((*lines, "", table(("cell", "roles", "plan"), rows)))
 
 

@@ -16,8 +16,8 @@ from orchestrator.qualify.view import View
 
 NAME = "split"
 DOES = (
-    "runs to the split and stops; new processes resume from that checkpoint, epoch 1 to 2,"
-    " with `swap` on other instruction sets"
+    "runs to the split and stops; new processes resume from that checkpoint, epoch 1 to 2;"
+    " on other instruction sets where the lane says `swap`"
 )
 CHECKS = ("equals the uninterrupted run at the split and at the end", "the epoch is advanced from 1 to 2")
 PARTS = ("part-1", "part-2")
