@@ -9,9 +9,9 @@ from role_plans import Case
 
 
 @pytest.fixture(scope="session")
-def program_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Programs that several tests run are compiled once."""
-    return tmp_path_factory.mktemp("programs")
+def program_cache(cache: Path) -> Path:
+    """Programs that several tests run are compiled once; where `orch` would keep them."""
+    return cache / "orch"
 
 
 @pytest.fixture

@@ -11,11 +11,6 @@ import pytest
 from lane_workshop import Workshop
 
 
-@pytest.fixture(scope="session")
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("cache")
-
-
 @pytest.fixture
 def workshop(tmp_path: Path, cache: Path) -> Workshop:
     return Workshop(tmp_path, cache)

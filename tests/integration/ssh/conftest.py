@@ -1,4 +1,4 @@
-"""A desk to run `orch` at, and a compiler's cache that all of them share."""
+"""A desk to run `orch` at."""
 
 from __future__ import annotations
 
@@ -6,11 +6,6 @@ from pathlib import Path
 
 import pytest
 from lab.desk import Desk
-
-
-@pytest.fixture(scope="session")
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("cache")
 
 
 @pytest.fixture

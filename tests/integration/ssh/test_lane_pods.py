@@ -35,8 +35,8 @@ def net(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Network]:
 
 
 @pytest.fixture(scope="module")
-def seat(tmp_path_factory: pytest.TempPathFactory) -> Desk:
-    return Desk(tmp_path_factory.mktemp("desk"), tmp_path_factory.mktemp("cache"))
+def seat(tmp_path_factory: pytest.TempPathFactory, cache: Path) -> Desk:
+    return Desk(tmp_path_factory.mktemp("desk"), cache)
 
 
 def rented(desk: Desk, net: Network, transport: str, *, only: tuple[int, ...] = (0, 1), **more: Any) -> Path:
