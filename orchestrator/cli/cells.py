@@ -9,11 +9,10 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from orchestrator.cli.live import screen
 from orchestrator.cli.output import complain, is_terminal, plain, table, withheld
-from orchestrator.cli.report import step_json
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
     from evidence.event import Event
     from orchestrator.plan.matrix import MatrixPlan
     from orchestrator.qualify.checks import StepOutcome
-    from orchestrator.qualify.matrix.outcome import MatrixOutcome
     from orchestrator.spec.matrix import MatrixSpec
 
 NOT_ADMITTED: Final = "not admitted"
@@ -73,24 +71,6 @@ def not_admitted(steps: Sequence[StepOutcome]) -> Iterator[str]:
     for reason, names in reasons.items():
         yield f"{NOT_ADMITTED}: {', '.join(names)}"
         yield f"  {plain(reason)}"
-
-
-def outcome_json(outcome: MatrixOutcome) -> dict[str, Any]:
-    """Give a matrix's outcome as the object that `--json` prints: a lane's, with cells for steps."""
-    return {
-        "verdict": outcome.verdict,
-        "headline": outcome.headline,
-        "grade": outcome.grade,
-        "bundle": str(outcome.bundle),
-        "seal": outcome.seal,
-        "lane": outcome.lane,
-        "run_id": outcome.run_id,
-        "plan": outcome.plan,
-        "system": outcome.system,
-        "omitted": dict(outcome.omitted),
-        "steps": [step_json(step) for step in outcome.steps],
-        "proves": list(outcome.proves),
-    }
 
 
 class _Tally:

@@ -29,7 +29,7 @@ from orchestrator.qualify.judge import judge_steps, qualification
 from orchestrator.qualify.limits import Billing, Limits, StopLaneError
 from orchestrator.qualify.opening import Opening, open_run
 from orchestrator.qualify.options import RunOptions
-from orchestrator.qualify.outcome import Outcome, outcome_of
+from orchestrator.qualify.outcome import LaneOutcome, outcome_of
 from orchestrator.qualify.placement import described
 from orchestrator.qualify.session import Session
 from orchestrator.qualify.steps import build, preflight, record
@@ -40,7 +40,7 @@ from orchestrator.remote.base import NodeLostError, RemoteError, UnreachableErro
 _UNWRITTEN = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO)
 
 
-def run_lane(options: RunOptions, observer: Observer) -> Outcome:
+def run_lane(options: RunOptions, observer: Observer) -> LaneOutcome:
     """Runs a lane to its seal.
 
     Raises:
@@ -77,7 +77,7 @@ def resumable(bundle: Path) -> Iterator[None]:
         raise UndecidedError(f"{label}{bundle}: cannot go on: {cause or error}; {ways}") from error
 
 
-def _run(options: RunOptions, observer: Observer, opening: Opening) -> Outcome:
+def _run(options: RunOptions, observer: Observer, opening: Opening) -> LaneOutcome:
     opened = opening.opened
     view = View(opened.folder)
     if opened.stream.sealed and not verify(opened.folder):
@@ -199,7 +199,7 @@ def signals(allowed: Limits) -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _finish(options: RunOptions, session: Session, view: View, crashed: str) -> Outcome:
+def _finish(options: RunOptions, session: Session, view: View, crashed: str) -> LaneOutcome:
     if not session.stream.sealed:
         session.reached.close()
     session.journal.close_to_nodes()

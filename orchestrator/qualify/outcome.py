@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from evidence.canonical import loads
 from evidence.verify import read_qualification
@@ -15,20 +16,16 @@ from orchestrator.qualify.judge import grade_of, judge_steps, numerics_of
 from orchestrator.qualify.view import View
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What became of a lane.
+    """What became of a lane of any sort.
 
     Attributes:
         bundle: its folder.
-        steps: in order, without those left out.
-        omitted: step -> reason.
-        updates: how many the lane asks for.
-        losses: of the uninterrupted run, as its root's progress says: what each update read, so before it.
-        final_loss: of the last version, as the evaluation's root says; None if none was made.
+        steps: its steps or cells, in order, without those left out.
+        omitted: step or cell -> reason.
         proves: tracker items for which this run counts.
         crashed: a log file of a fault of ours, relative to the bundle; empty if there was none.
-        numerics: the numerical contract that the verdict is about; None of a user's own program.
     """
 
     bundle: Path
@@ -41,11 +38,39 @@ class Outcome:
     system: str
     steps: tuple[StepOutcome, ...]
     omitted: Mapping[str, str]
+    proves: tuple[str, ...] = ()
+    crashed: str = ""
+
+    def as_json(self) -> dict[str, Any]:
+        """What every program may ask of a run."""
+        return {
+            "verdict": self.verdict,
+            "grade": self.grade,
+            "bundle": str(self.bundle),
+            "seal": self.seal,
+            "lane": self.lane,
+            "run_id": self.run_id,
+            "plan": self.plan,
+            "system": self.system,
+            "omitted": dict(self.omitted),
+            "proves": list(self.proves),
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class LaneOutcome(Outcome):
+    """What became of a lane over one run.
+
+    Attributes:
+        updates: how many the lane asks for.
+        losses: of the uninterrupted run, as its root's progress says: what each update read, so before it.
+        final_loss: of the last version, as the evaluation's root says; None if none was made.
+        numerics: the numerical contract that the verdict is about; None of a user's own program.
+    """
+
     updates: int
     losses: tuple[float, ...]
     final_loss: float | None
-    proves: tuple[str, ...] = ()
-    crashed: str = ""
     numerics: str | None = None
 
     @property
@@ -71,7 +96,7 @@ def outcome_of(
     proves: tuple[str, ...],
     steps: tuple[StepOutcome, ...] | None = None,
     crashed: str = "",
-) -> Outcome:
+) -> LaneOutcome:
     """The outcome of a sealed bundle.
 
     Args:
@@ -83,7 +108,7 @@ def outcome_of(
     """
     steps = judge_steps(view) if steps is None else steps
     recorded = read_qualification(view.bundle)
-    return Outcome(
+    return LaneOutcome(
         bundle=view.bundle,
         lane=view.lane.name,
         run_id=str(recorded["run_id"]),

@@ -21,7 +21,7 @@ from orchestrator.redact import Secrets
 if TYPE_CHECKING:
     from orchestrator.qualify.matrix.outcome import MatrixOutcome
     from orchestrator.qualify.options import RunOptions
-    from orchestrator.qualify.outcome import Outcome
+    from orchestrator.qualify.outcome import LaneOutcome
 
 GRADES = ("simulated", "emulated", "host", "physical")
 """What evidence can be evidence of, the least first."""
@@ -89,7 +89,7 @@ def run(args: argparse.Namespace) -> int:
     return EXIT_OF[outcome.verdict]
 
 
-def _run_lane(args: argparse.Namespace, options: RunOptions) -> Outcome:
+def _run_lane(args: argparse.Namespace, options: RunOptions) -> LaneOutcome:
     from orchestrator.qualify.lane import run_lane
 
     if options.only:
@@ -105,7 +105,6 @@ def _run_lane(args: argparse.Namespace, options: RunOptions) -> Outcome:
 
 def _run_matrix(args: argparse.Namespace, options: RunOptions) -> MatrixOutcome:
     from orchestrator.cli.cells import cells_view
-    from orchestrator.cli.cells import outcome_json as as_json
     from orchestrator.qualify.matrix.run import run_matrix
 
     if options.origin is not None:
@@ -115,7 +114,7 @@ def _run_matrix(args: argparse.Namespace, options: RunOptions) -> MatrixOutcome:
     with cells_view() as view:
         outcome = run_matrix(options, view)
     if args.json:
-        print_json(as_json(outcome))
+        print_json(outcome_json(outcome))
     else:
         report_matrix(outcome)
     return outcome
@@ -181,29 +180,26 @@ def _gate(lane: Path | None) -> str:
     return named
 
 
-def outcome_json(outcome: Outcome) -> dict[str, Any]:
-    """Give an outcome as the object that `--json` prints."""
-    return {
-        "verdict": outcome.verdict,
+def outcome_json(outcome: LaneOutcome | MatrixOutcome) -> dict[str, Any]:
+    """Give an outcome as the object that `--json` prints; a matrix's steps are its cells."""
+    from orchestrator.qualify.outcome import LaneOutcome
+
+    shown = {
+        **outcome.as_json(),
         "headline": outcome.headline,
-        "grade": outcome.grade,
-        "numerics": outcome.numerics,
-        "bundle": str(outcome.bundle),
-        "seal": outcome.seal,
-        "lane": outcome.lane,
-        "run_id": outcome.run_id,
-        "plan": outcome.plan,
-        "system": outcome.system,
-        "omitted": dict(outcome.omitted),
         "steps": [step_json(step) for step in outcome.steps],
-        "updates": outcome.updates,
-        "losses": list(outcome.losses),
-        "final_loss": outcome.final_loss,
-        "proves": list(outcome.proves),
     }
+    if isinstance(outcome, LaneOutcome):
+        shown |= {
+            "numerics": outcome.numerics,
+            "updates": outcome.updates,
+            "losses": list(outcome.losses),
+            "final_loss": outcome.final_loss,
+        }
+    return shown
 
 
-def report(outcome: Outcome) -> None:
+def report(outcome: LaneOutcome) -> None:
     """Print an outcome for a person."""
     lines = chart(outcome.losses, columns=columns(), blocks=can_draw(sys.stdout.encoding))
     if lines:

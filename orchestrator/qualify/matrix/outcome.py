@@ -2,39 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 from evidence.verify import read_qualification
 from orchestrator.qualify.checks import StepOutcome, Verdict
 from orchestrator.qualify.matrix.view import MatrixView
+from orchestrator.qualify.outcome import Outcome
 
 
-@dataclass(frozen=True)
-class MatrixOutcome:
-    """What became of a matrix.
-
-    Attributes:
-        bundle: its folder.
-        steps: the cells, in order, without those left out; not applicable where a plan is not admitted.
-        omitted: cell -> reason.
-        proves: tracker items for which this run counts.
-        crashed: a log file of a fault of ours, relative to the bundle; empty if there was none.
-    """
-
-    bundle: Path
-    lane: str
-    run_id: str
-    verdict: str
-    grade: str
-    seal: str
-    plan: str
-    system: str
-    steps: tuple[StepOutcome, ...]
-    omitted: Mapping[str, str]
-    proves: tuple[str, ...] = ()
-    crashed: str = ""
+@dataclass(frozen=True, kw_only=True)
+class MatrixOutcome(Outcome):
+    """What became of a matrix; its steps are cells, not applicable where a plan is not admitted."""
 
     @property
     def headline(self) -> str:

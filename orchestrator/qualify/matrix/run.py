@@ -31,7 +31,7 @@ from orchestrator.qualify.matrix.judge import judge_cell, judge_cells, qualifica
 from orchestrator.qualify.matrix.outcome import MatrixOutcome, outcome_of
 from orchestrator.qualify.matrix.view import BEGUN, MatrixView, cell_files, chosen
 from orchestrator.qualify.options import RunOptions
-from orchestrator.qualify.outcome import Outcome
+from orchestrator.qualify.outcome import LaneOutcome
 from orchestrator.qualify.view import LOCAL, View
 from orchestrator.spec.matrix import Cell, MatrixSpec
 from orchestrator.spec.read import files, read_any_lane
@@ -210,7 +210,7 @@ class _Run:
         self._journal.emit("cell.judged", cell.name, {**about, "verdict": str(judged.verdict)})
         return _stopped(outcome.bundle)
 
-    def _crash_of(self, outcome: Outcome) -> str:
+    def _crash_of(self, outcome: LaneOutcome) -> str:
         if not outcome.crashed:
             return ""
         return (outcome.bundle / outcome.crashed).relative_to(self._view.bundle).as_posix()

@@ -324,9 +324,9 @@ def test_doctor_says_what_is_absent_without_an_emulator(samples, capsys, monkeyp
 )
 def test_a_report_says_how_many_updates_were_made(losses, title, capsys, tmp_path):
     from orchestrator.cli.commands.run import report
-    from orchestrator.qualify.outcome import Outcome
+    from orchestrator.qualify.outcome import LaneOutcome
 
-    outcome = Outcome(
+    outcome = LaneOutcome(
         bundle=tmp_path, lane="first", run_id="", verdict="unknown", grade="host", seal="", plan="",
         system="", steps=(), omitted={}, updates=3, losses=losses, final_loss=None,
     )  # fmt: skip
