@@ -37,7 +37,7 @@ run: $(STAMP)-run $(if $(filter x86_64 amd64,$(MACHINE)),,qemu)
 	@$(BIN)/orch run lanes/diabetes.yaml
 
 test: $(STAMP)-test qemu nodes
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --maxschedchunk=8
 
 check: $(STAMP)-check
 	$(BIN)/ruff format --check .
