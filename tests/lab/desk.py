@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from lab.machine import HOME
 from lab.node import SshNode
 from lab.space import BOUND, missing, until
 
@@ -145,5 +146,5 @@ def assert_clean(*nodes: SshNode, kept: Sequence[str] = ()) -> None:
     """
     for node in nodes:
         until(lambda node=node: not node.processes(), f"no process is left: {node.processes()}")
-        allowed = {f"/root/{path}" for path in (".orch", *kept)}
+        allowed = {f"{HOME}/{path}" for path in (".orch", *kept)}
         assert [path for path in node.left() if path not in allowed] == []

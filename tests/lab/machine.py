@@ -1,6 +1,6 @@
 """What a node under test is like, and the folders and mounts that make it so.
 
-A node has its own HOME (/root), /tmp, /var/tmp, /dev/shm and /run, all of them plain folders of the test's,
+A node has its own HOME, /tmp, /var/tmp, /dev/shm and /run, all of them plain folders of the test's,
 so that whatever is left there shows; the rest of the file system is this machine's.
 """
 
@@ -11,7 +11,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-OWN = {"/run": "run", "/root": "home", "/var/tmp": "vartmp", "/dev/shm": "shm", "/tmp": "tmp"}
+HOME = "/root"  # of a node's user, in the mount namespace of the node
+OWN = {"/run": "run", HOME: "home", "/var/tmp": "vartmp", "/dev/shm": "shm", "/tmp": "tmp"}
 LAB = "/run/lab"
 PROGRAMS = ("/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin")
 

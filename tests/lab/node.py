@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from lab.keys import fingerprint, make_key, public
-from lab.machine import LAB, Machine, furnish, mounts
+from lab.machine import HOME, LAB, Machine, furnish, mounts
 from lab.space import BOUND, SYSTEM_PATH, Space, missing, need_spaces, space, until
 
 SSHD = "/usr/sbin/sshd"
@@ -85,12 +85,12 @@ class SshNode:
     def left(self) -> tuple[str, ...]:
         """Files on the node that were not there when it was made, as the node names them; sorted."""
         assert self.space, "without namespaces nobody can tell"
-        own = [f"/root/{path}" for path in self.machine.files if not path.startswith("/")]
-        given = {Path(path) for path in (*own, "/root/.ssh/authorized_keys", *self.machine.disks)}
+        own = [f"{HOME}/{path}" for path in self.machine.files if not path.startswith("/")]
+        given = {Path(path) for path in (*own, f"{HOME}/.ssh/authorized_keys", *self.machine.disks)}
         given |= {above for path in given for above in path.parents}
         top = self.seen("/")
         found = []
-        for place in ("/root", "/tmp", "/var/tmp", "/dev/shm", *self.machine.disks):
+        for place in (HOME, "/tmp", "/var/tmp", "/dev/shm", *self.machine.disks):
             found += [Path("/") / path.relative_to(top) for path in self.seen(place).rglob("*")]
         return tuple(sorted({str(path) for path in found if path not in given}))
 
@@ -224,7 +224,7 @@ def _configure(machine: Machine, folder: Path, port: int, *, spaced: bool) -> No
         f"Port {port}",
         f"ListenAddress {machine.listen}",
         *(f"HostKey {named}/host_{kind}" for kind in machine.host_keys),
-        f"AuthorizedKeysFile {'/root/.ssh/authorized_keys' if spaced else ssh / 'authorized_keys'}",
+        f"AuthorizedKeysFile {f'{HOME}/.ssh/authorized_keys' if spaced else ssh / 'authorized_keys'}",
         f"PidFile {named}/sshd.pid",
         "PermitRootLogin yes",
         "PasswordAuthentication no",

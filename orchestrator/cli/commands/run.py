@@ -75,7 +75,11 @@ def run(args: argparse.Namespace) -> int:
     options = _options(args)
     if options.resume and is_sealed(options.resume):
         complain(f"{options.resume} was sealed before: nothing runs again, and what it says is only reported")
-    outcome = _run_matrix(args, options) if _is_matrix(options) else _run_lane(args, options)
+    outcome = _run_matrix(options) if _is_matrix(options) else _run_lane(options)
+    if args.json:
+        print_json(outcome_json(outcome))
+    else:
+        report(outcome)
     if outcome.crashed:
         complain(f"orch: a bug of ours: the traceback is in {outcome.bundle / outcome.crashed}")
         return EXIT_BUG
@@ -89,21 +93,16 @@ def run(args: argparse.Namespace) -> int:
     return EXIT_OF[outcome.verdict]
 
 
-def _run_lane(args: argparse.Namespace, options: RunOptions) -> LaneOutcome:
+def _run_lane(options: RunOptions) -> LaneOutcome:
     from orchestrator.qualify.lane import run_lane
 
     if options.only:
         raise UsageError("--only names cells of a matrix, and this is a lane over one run")
     with live_view() as view:
-        outcome = run_lane(options, view)
-    if args.json:
-        print_json(outcome_json(outcome))
-    else:
-        report(outcome)
-    return outcome
+        return run_lane(options, view)
 
 
-def _run_matrix(args: argparse.Namespace, options: RunOptions) -> MatrixOutcome:
+def _run_matrix(options: RunOptions) -> MatrixOutcome:
     from orchestrator.cli.cells import cells_view
     from orchestrator.qualify.matrix.run import run_matrix
 
@@ -112,12 +111,7 @@ def _run_matrix(args: argparse.Namespace, options: RunOptions) -> MatrixOutcome:
     if options.only and options.resume is not None:
         raise UsageError("--only is said when a matrix begins; a resumed one goes on with its own cells")
     with cells_view() as view:
-        outcome = run_matrix(options, view)
-    if args.json:
-        print_json(outcome_json(outcome))
-    else:
-        report_matrix(outcome)
-    return outcome
+        return run_matrix(options, view)
 
 
 def _is_matrix(options: RunOptions) -> bool:
@@ -199,8 +193,23 @@ def outcome_json(outcome: LaneOutcome | MatrixOutcome) -> dict[str, Any]:
     return shown
 
 
-def report(outcome: LaneOutcome) -> None:
+def report(outcome: LaneOutcome | MatrixOutcome) -> None:
     """Print an outcome for a person."""
+    from orchestrator.qualify.outcome import LaneOutcome
+
+    if isinstance(outcome, LaneOutcome):
+        _say_lane(outcome)
+        grade = grade_line(outcome.grade, outcome.steps)
+    else:
+        _say_matrix(outcome)
+        grade = f"grade: {outcome.grade}"
+    if outcome.proves:
+        say(f"proves: {', '.join(outcome.proves)}")
+    say(f"verdict: {paint(outcome.headline, outcome.verdict)}\n{grade}")
+    say(f"bundle: {outcome.bundle}\nseal: {outcome.seal}")
+
+
+def _say_lane(outcome: LaneOutcome) -> None:
     lines = chart(outcome.losses, columns=columns(), blocks=can_draw(sys.stdout.encoding))
     if lines:
         done, asked = len(outcome.losses), counted(outcome.updates, "update")
@@ -215,20 +224,11 @@ def report(outcome: LaneOutcome) -> None:
         say(line)
     if outcome.final_loss is not None:
         say(f"final loss: {outcome.final_loss:.6g}")
-    if outcome.proves:
-        say(f"proves: {', '.join(outcome.proves)}")
-    say(f"verdict: {paint(outcome.headline, outcome.verdict)}\n{grade_line(outcome.grade, outcome.steps)}")
-    say(f"bundle: {outcome.bundle}\nseal: {outcome.seal}")
 
 
-def report_matrix(outcome: MatrixOutcome) -> None:
-    """Print a matrix's outcome for a person."""
+def _say_matrix(outcome: MatrixOutcome) -> None:
     from orchestrator.cli.cells import cells_table, not_admitted
 
     say(cells_table(outcome.steps))
     for line in (*not_admitted(outcome.steps), *failed_checks(outcome.steps)):
         say(line)
-    if outcome.proves:
-        say(f"proves: {', '.join(outcome.proves)}")
-    say(f"verdict: {paint(outcome.headline, outcome.verdict)}\ngrade: {outcome.grade}")
-    say(f"bundle: {outcome.bundle}\nseal: {outcome.seal}")

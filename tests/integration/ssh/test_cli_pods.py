@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from lab.desk import Desk
 from lab.keys import make_key
+from lab.machine import HOME
 from lab.node import SshNode, sshd
 from lab.space import need_spaces
 
@@ -187,15 +188,15 @@ def test_a_name_that_is_taken_and_a_file_that_is_wrong(desk, node):
 
 def test_faults_of_a_node_are_all_said(desk, tmp_path):
     need_spaces()
-    with sshd(tmp_path / "a", disks={"/root/full": "size=1m,noexec"}) as node:
+    with sshd(tmp_path / "a", disks={f"{HOME}/full": "size=1m,noexec"}) as node:
         emulator = "aarch64-linux=no-such-thing"
-        found = added(desk, node, "--remote-root", "/root/full/orch", "--emulator", emulator)
+        found = added(desk, node, "--remote-root", f"{HOME}/full/orch", "--emulator", emulator)
         assert [fault["label"] for fault in found["faults"]] == [
             "remote-root",
             "disk-space",
             "emulator-missing",
         ]
-        assert list(node.seen("/root/full").iterdir()) == []
+        assert list(node.seen(f"{HOME}/full").iterdir()) == []
 
 
 def test_a_node_without_its_tools_is_written_down_with_that(desk, tmp_path):

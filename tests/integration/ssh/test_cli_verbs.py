@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from lab.desk import Desk, assert_clean
+from lab.machine import HOME
 from lab.node import SshNode, sshd
 from lab.pods import write_pods
 from lab.space import need_spaces, until
@@ -158,7 +159,7 @@ def cleaned(desk: Desk, pods: str, *more: str) -> list[dict]:
 def test_all_that_is_in_the_way_is_said_at_once(desk, tmp_path):
     need_spaces()
     with (
-        sshd(tmp_path / "a", disks={"/root/.orch": "size=1m,noexec"}) as a,
+        sshd(tmp_path / "a", disks={f"{HOME}/.orch": "size=1m,noexec"}) as a,
         sshd(tmp_path / "b", config=("AllowTcpForwarding no",)) as b,
         sshd(tmp_path / "c") as c,
     ):

@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 from lab.desk import Desk, assert_clean
+from lab.machine import HOME
 from lab.network import Network, network
 from lab.pods import write_pods
 from ssh_lanes import LONG, has, labels, sound, when
 
-DISK = "/root/disk"
+DISK = f"{HOME}/disk"
 
 
 @pytest.fixture(scope="module")

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from lab.desk import Desk
+from lab.machine import HOME
 from lab.node import sshd
 from lab.pods import write_pods
 from lab.space import need_spaces
@@ -32,4 +33,4 @@ def test_the_lane_passes_over_ssh(desk: Desk, tmp_path: Path):
         assert (code, result.get("verdict")) == (0, "pass"), (result, err)
         sound(result)
         assert node.processes() == {}
-        assert node.left() == ("/root/.orch",)
+        assert node.left() == (f"{HOME}/.orch",)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from lab.desk import Desk, assert_clean
 from lab.keys import make_key
+from lab.machine import HOME
 from lab.network import network
 from lab.node import SshNode, free_port, sshd
 from lab.pods import write_pods
@@ -16,7 +17,7 @@ from ssh_lanes import refused
 
 SAMPLES = "lanes/samples.yaml"
 OTHER_KEY = "SHA256:" + "A" * 43
-SMALL = "/root/disk"
+SMALL = f"{HOME}/disk"
 
 # kind -> (what the node is like, its entry's own lines, label, what the way out names, exit code)
 NODES: dict[str, tuple[dict[str, Any], dict[str, Any], str, str]] = {

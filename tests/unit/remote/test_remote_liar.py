@@ -8,6 +8,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path, PurePosixPath
 
 import pytest
+from lab.machine import HOME
 from lab.node import sshd
 from lab.pods import declared
 
@@ -38,7 +39,7 @@ for line in sys.stdin.buffer:
 """
 pytestmark = pytest.mark.skipif(not shutil.which("python3", path="/usr/bin"), reason="the liar is in Python")
 HELLO = r"77\x1e5\x1e0b00t\x1e/root\x1e"
-ROOT = PurePosixPath("/root/.orch/run")
+ROOT = PurePosixPath(f"{HOME}/.orch/run")
 JOB = Job(ROOT / "work", ("true",), 60)
 ASKED: dict[str, Callable[[Remote], object]] = {
     "facts": lambda node: node.facts(),
@@ -71,7 +72,7 @@ def liar(tmp_path: Path) -> Iterator[Callable[..., Ssh]]:
 
         def make(said: str, *, hello: str = HELLO, code: str = "0") -> Ssh:
             words = " ".join(f"'{word}'" for word in (hello, said, code))
-            wants = {"files": {"liar": LIAR}, "authorized": f'command="/root/liar {words}"'}
+            wants = {"files": {"liar": LIAR}, "authorized": f'command="{HOME}/liar {words}"'}
             node = stack.enter_context(sshd(tmp_path / f"node{len(list(tmp_path.iterdir()))}", **wants))
             remote = Ssh(declared(node), connect_s=10)
             stack.callback(remote.close)

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 import pytest
+from lab.machine import HOME
 from lab.node import SshNode, sshd
 from lab.pods import declared
 
@@ -202,7 +203,7 @@ def test_bytes_arrive_without_head(reach: Callable[..., Reached]) -> None:
 
 
 def test_a_full_disk_is_said_and_leaves_nothing(reach: Callable[..., Reached]) -> None:
-    at = reach(disks={"/root/.orch": "size=1m,mode=700"})
+    at = reach(disks={f"{HOME}/.orch": "size=1m,mode=700"})
     assert (at.remote.room(at.root).free_bytes or 0) < 1 << 20
     with pytest.raises(RemoteError, match=r"No space left.*free some there") as refused:
         at.remote.put(BYTES * 4, at.root / "file")
@@ -264,9 +265,9 @@ def test_whatever_a_full_disk_keeps_from_being_written_says_so(
     reach: Callable[..., Reached], wants: dict[str, object]
 ) -> None:
     """Some shells say nothing of why: the disk is looked at."""
-    at = reach(disks={"/root/.orch": "size=256k,nr_inodes=64,mode=700"}, **wants)
+    at = reach(disks={f"{HOME}/.orch": "size=256k,nr_inodes=64,mode=700"}, **wants)
     at.remote.put(b"", at.root / "work" / "here")
-    full = at.node.fill("/root/.orch")
+    full = at.node.fill(f"{HOME}/.orch")
     job = Job(at.root / "work", ("true",), 60)
     for use in (
         lambda: at.remote.start(job),
