@@ -4,7 +4,7 @@
 #include "refuse.h"
 #include "sha256.h"
 
-enum { VERSION = 2 };
+enum { VERSION = 3 };
 
 static const char BINDING_MAGIC[8] = {'O', 'R', 'C', 'H', 'B', 'N', 'D', '1'};
 

@@ -10,6 +10,12 @@ enum { BINDING_BYTES = 512, RUN_ID_BYTES = 16, SECRET_BYTES = 16 };
 
 enum mode { MODE_TRAIN = 0, MODE_EVALUATE = 1 };
 
+/* Of a device role: bound at all; by its minor alone; with the host's copies overwritten before every forward pass; to
+ * a stand-in, whose library and inventory lie in the work folder; only under a driver that the profile knows. */
+enum device_flag {
+    DEVICE_BOUND = 1, DEVICE_NODE_ONLY = 2, DEVICE_SHADOWED = 4, DEVICE_SIMULATED = 8, DEVICE_ESTABLISHED_DRIVER = 16
+};
+
 /* As it lies in the file: little-endian, without gaps. */
 struct binding {
     char magic[8];
@@ -32,7 +38,10 @@ struct binding {
     uint8_t secret[SECRET_BYTES]; /* of the launch: who does not know it is no role of it */
     struct endpoint parent; /* what it dials; nowhere for the root */
     uint32_t mesh; /* whether roles may connect to each other besides */
-    uint8_t reserved[220];
+    uint32_t device; /* flags of enum device_flag; 0: a host role */
+    uint32_t minor; /* of the one card that may be used */
+    uint8_t uuid[16]; /* of that card */
+    uint8_t reserved[196];
     uint8_t digest[32]; /* SHA-256 of all bytes before */
 };
 

@@ -9,11 +9,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from one_binding import ONE_BINDING
 
-from orchestrator.build.binding import SIZE, Binding, BindingError
+from orchestrator.build.binding import SIZE, Binding, BindingError, DeviceBinding
 
 NUMBERS = st.integers(0, 2**53 - 1)
 DIGESTS = st.binary(min_size=32, max_size=32).map(bytes.hex)
 
+DEVICES = st.builds(
+    DeviceBinding,
+    minor=st.integers(0, 247),
+    uuid=st.none() | st.uuids().map(lambda value: f"GPU-{value}"),
+    is_shadowed=st.booleans(),
+    is_simulated=st.booleans(),
+    has_established_driver=st.booleans(),
+)
 BINDINGS = st.builds(
     Binding,
     plan=DIGESTS,
@@ -35,6 +43,7 @@ BINDINGS = st.builds(
     parent_address=st.ip_addresses().map(str),
     parent_port=st.integers(0, 65535),
     mesh=st.booleans(),
+    device=st.none() | DEVICES,
 )
 
 
@@ -115,7 +124,7 @@ def test_other_names_are_refused(value):
 def test_the_layout_is_the_documented_one():
     given_all = {"restore_sha256": "ef" * 32, "address": "2001:db8::7", "parent_address": "10.0.0.9"}
     data = replace(ONE_BINDING, **given_all, parent_port=4001, mesh=True).pack()
-    assert data[:12] == b"ORCHBND1\2\0\0\0"
+    assert data[:12] == b"ORCHBND1\3\0\0\0"
     assert data[24:56] == b"\xab" * 32
     assert data[56:88] == b"\xcd" * 32
     assert data[88:120] == b"\xef" * 32
@@ -127,5 +136,24 @@ def test_the_layout_is_the_documented_one():
     assert (data[232], int.from_bytes(data[236:240], "little")) == (4, 4001)
     assert data[240:256] == ipaddress.ip_address("10.0.0.9").packed + bytes(12)
     assert data[256:480] == b"\1" + bytes(223)
+    card = DeviceBinding(5, "GPU-01020304-0506-0708-090a-0b0c0d0e0f10", is_shadowed=True, is_simulated=True)
+    device = replace(ONE_BINDING, device=card).pack()
+    assert device[260:268] == bytes([1 + 4 + 8, 0, 0, 0, 5, 0, 0, 0])
+    assert device[268:284] == bytes(range(1, 17))
     nobody = ONE_BINDING.pack()
     assert nobody[232:256] == b"\4" + bytes(23)
+
+
+@pytest.mark.parametrize(
+    "device",
+    [
+        DeviceBinding(248, None),
+        DeviceBinding(-1, None),
+        DeviceBinding(0, "01020304-0506-0708-090a-0b0c0d0e0f10"),
+        DeviceBinding(0, "GPU-01020304-0506-0708-090A-0B0C0D0E0F10"),
+    ],
+    ids=str,
+)
+def test_a_card_that_cannot_be_bound_is_refused(device):
+    with pytest.raises(BindingError, match="got"):
+        replace(ONE_BINDING, device=device).pack()
