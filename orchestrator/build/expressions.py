@@ -11,12 +11,10 @@ coordinates alone, and `j` counts them.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Container, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 
-from orchestrator.plan.ownership import Part
+from orchestrator.build.places import Place, Program, Step
 from orchestrator.plan.tree import (
-    Assignment,
     Binary,
     Dot,
     Expression,
@@ -32,29 +30,13 @@ from orchestrator.plan.tree import (
 STACK_WORDS = 16
 
 
-@dataclass(frozen=True)
-class Place:
-    """Where a name's words lie: `array[first]` and on; or one constant, if `array` is empty.
-
-    Attributes:
-        array: a C array.
-        first: where in it the name's words begin.
-        constant: the word, where there is no array.
-        is_compact: whether the array holds this role's own words alone.
-    """
-
-    array: str
-    first: int
-    constant: float = 0.0
-    is_compact: bool = False
-
-    def word(self, index: str) -> str:
-        """The C expression of one word; `index` is a decimal number or an expression of a loop variable."""
-        if not self.array:
-            return constant(self.constant)
-        if index.isdigit():
-            return f"{self.array}[{self.first + int(index)}]"
-        return f"{self.array}[{self.first} + {index}]" if self.first else f"{self.array}[{index}]"
+def word(place: Place, index: str) -> str:
+    """The C expression of one word; `index` is a decimal number or an expression of a loop variable."""
+    if not place.array:
+        return constant(place.constant)
+    if index.isdigit():
+        return f"{place.array}[{place.first + int(index)}]"
+    return f"{place.array}[{place.first} + {index}]" if place.first else f"{place.array}[{index}]"
 
 
 def constant(value: float) -> str:
@@ -68,71 +50,46 @@ def constant(value: float) -> str:
     return f"((word){value.hex()})" if math.copysign(1.0, value) < 0 else f"(word){value.hex()}"
 
 
-@dataclass(frozen=True)
-class Apart:
-    """How a program is run by one of several roles.
-
-    Attributes:
-        own: names whose words belong to one role each.
-        part: of a name with so many words, the coordinates that this role computes.
-    """
-
-    own: frozenset[str]
-    part: Callable[[int], Part]
-
-
-def statements(
-    program: Iterable[Assignment],
-    places: Mapping[str, Place],
-    apart: Apart | None = None,
-    sums: Container[str] = (),
-) -> tuple[str, ...]:
-    """The program as C lines, in order. Targets without a place become local arrays.
-
-    Args:
-        program: the assignments.
-        places: where the words of each name lie.
-        apart: None to compute every word.
-        sums: targets that are sums over coordinates, of which a role apart adds its own alone.
-    """
-    known = dict(places)
+def statements(program: Program) -> tuple[str, ...]:
+    """The program as C lines, in order. Targets without a place become local arrays."""
+    known = dict(program.places)
     lines: list[str] = []
-    for number, assignment in enumerate(program):
-        if apart and assignment.target in sums and isinstance(assignment.value, Dot | Sum):
-            part = apart.part(assignment.value.size)
-            lines.extend(_Statement(known, f"r{number}", part).partial(assignment.target, assignment.value))
-            continue
-        coordinates = apart.part(assignment.size) if apart and assignment.target in apart.own else None
-        size = assignment.size if coordinates is None else coordinates.count
+    for number, step in enumerate(program.steps):
+        assignment, size = step.assignment, step.count
         if assignment.target not in known:
             known[assignment.target] = Place(
-                f"local_{assignment.target}", 0, is_compact=coordinates is not None
+                f"local_{assignment.target}", 0, is_compact=step.part is not None
             )
             storage = "static " if size > STACK_WORDS else ""
             if size:  # a system may compute what it then does not use
                 lines.append(f"__attribute__((unused)) {storage}word local_{assignment.target}[{size}];")
         if size:
-            lines.extend(_Statement(known, f"r{number}", coordinates).lines(assignment))
+            lines.extend(_Statement(known, f"r{number}", step).lines())
     return tuple(lines)
 
 
 class _Statement:
-    """One assignment on its way to C: collects the loops of its reductions.
+    """One step on its way to C: collects the loops of its reductions.
 
     Args:
         places: where names lie.
         prefix: of the variables of its reductions.
-        part: coordinates to compute; None for all.
+        step: what is assigned, and for which coordinates.
     """
 
-    def __init__(self, places: Mapping[str, Place], prefix: str, part: Part | None) -> None:
+    def __init__(self, places: Mapping[str, Place], prefix: str, step: Step) -> None:
         self._places = places
         self._prefix = prefix
-        self._part = part
+        self._assignment = step.assignment
+        self._part = step.part
+        self._is_partial = step.is_partial
         self._reductions = 0
         self._before: list[str] = []
 
-    def lines(self, assignment: Assignment) -> list[str]:
+    def lines(self) -> list[str]:
+        assignment = self._assignment
+        if self._is_partial and isinstance(assignment.value, Dot | Sum):
+            return self._partial(assignment.target, assignment.value)
         value = self._expression(assignment.value)
         target = self._word(assignment.target, None if assignment.size > 1 else 0)
         if assignment.size == 1:
@@ -143,9 +100,9 @@ class _Statement:
             loop = f"for (uint32_t j = 0; j < {self._part.count}u; j++) {{"
         return [loop, *self._before, f"{target} = {value};", "}"]
 
-    def partial(self, target: str, value: Dot | Sum) -> list[str]:
+    def _partial(self, target: str, value: Dot | Sum) -> list[str]:
         """The sum over the part, from its first term on; of no coordinates +0.0."""
-        place = self._places[target].word("0")
+        place = word(self._places[target], "0")
         if self._part is None or self._part.count == 0:
             return [f"{place} = 0;"]
         term = " * ".join(self._word(name, None if value.size > 1 else 0) for name in names(value))
@@ -163,13 +120,13 @@ class _Statement:
         """One word; of an own name, the one that the loop is at: a check has found that it reads no other."""
         place = self._places[name]
         if self._part is None:
-            return place.word("i" if index is None else str(index))
+            return word(place, "i" if index is None else str(index))
         if index is not None:
-            return place.word(str(index))
+            return word(place, str(index))
         if place.is_compact:
-            return place.word("j")
+            return word(place, "j")
         stride = "j" if self._part.stride == 1 else f"{self._part.stride} * j"
-        return Place(place.array, place.first + self._part.first).word(stride)
+        return word(Place(place.array, place.first + self._part.first), stride)
 
     def _expression(self, node: Expression) -> str:  # noqa: PLR0911 - one line per kind of node
         match node:
@@ -195,7 +152,7 @@ class _Statement:
         self._reductions += 1
 
         def term(index: str) -> str:
-            return " * ".join(self._places[name].word(index) for name in names)
+            return " * ".join(word(self._places[name], index) for name in names)
 
         self._before.append(f"word {variable} = {term('0')};")
         if size > 1:

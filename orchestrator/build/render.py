@@ -13,7 +13,8 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from orchestrator.admit.memory import restore_words
 from orchestrator.build.expressions import constant
-from orchestrator.build.programs import own_means_of, programs
+from orchestrator.build.places import extents
+from orchestrator.build.programs import programs
 from orchestrator.plan.model import Field, Plan, Role
 from orchestrator.plan.rounds import window_words
 
@@ -47,7 +48,7 @@ def render_header(plan: Plan, role: Role, native: Path) -> str:
 def _values(plan: Plan, role: Role) -> dict[str, object]:
     system = plan.system
     fields = system.state_fields
-    own_means = own_means_of(plan, role)
+    words = extents(plan, role)
     return {
         "word": system.word,
         "plan_digest": _digest(plan.digest),
@@ -56,7 +57,7 @@ def _values(plan: Plan, role: Role) -> dict[str, object]:
         "role_count": len(plan.roles),
         "fan_out": plan.topology.fan_out,
         "child_names": tuple(plan.roles[child].name for child in plan.topology.children(role.index)),
-        "role_samples": len(plan.rows(role)),
+        "role_samples": words.samples,
         "role_mass": _mass(plan, role),
         "parameters_partitioned": int(system.has_own_rows and plan.ownership.parameters == "partitioned"),
         "gradients_partitioned": int(system.has_own_rows and plan.ownership.gradients == "partitioned"),
@@ -65,12 +66,16 @@ def _values(plan: Plan, role: Role) -> dict[str, object]:
         "by_modulo": int(not plan.ownership.ranges),
         "ranges": _ranges(plan, role),
         "segments": _segments(plan, role),
-        "sample_words": sum(plan.columns(field, role).count for field in system.sample),
-        "parameter_words": sum(field.size for field in system.parameters),
+        "sample_words": words.sample,
+        "parameter_words": words.parameters,
         "parameter_count": len(system.parameters),
-        "held_words": sum(plan.held(field, role).count for field in fields),
+        "held_words": words.held,
         "mean_words": sum(field.size for field in system.combined),
-        "own_mean_words": sum(part.count for part in own_means),
+        "own_mean_words": words.own_means,
+        "sum_words": words.sums,
+        "term_words": words.terms,
+        "forward_count": len(system.forward),
+        "is_local": int(bool(system.local)),
         "mean_sizes": tuple(field.size for field in system.combined),
         "loss": system.results.index("loss"),
         "fields": _fields(plan, role),
