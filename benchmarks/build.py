@@ -11,7 +11,7 @@ from pathlib import Path
 from benchmarks.content import CONTENT, TARGET, Deployment, planned
 from benchmarks.measure import Row, quietly, row, take_turns, timed
 from orchestrator.build.bind import bind
-from orchestrator.build.compile import build_program
+from orchestrator.build.compile import Made, build_program
 
 TURNS = 7
 BINDS_A_TURN = 50
@@ -30,7 +30,7 @@ def _builds(folder: Path) -> tuple[Row, ...]:
     (folder / "empty.c").write_text(EMPTY)
     caches = (folder / f"cache-{number}" for number in itertools.count())
     kept, kept_empty = folder / "kept", folder / "kept-empty"
-    build = partial(build_program, plan, role, TARGET, CONTENT)
+    build = partial(build_program, plan, role, Made(TARGET), CONTENT)
     build(kept)
     _compile_empty(folder, kept_empty)
     turns = take_turns(
@@ -56,7 +56,7 @@ def _bind(folder: Path) -> Row:
     bound, copied = "binding a program", "copying its file"
     deployment = Deployment(planned("diabetes"), updates=1, port=20000)
     role = deployment.planned.plan.roles[-1]
-    program = build_program(deployment.planned.plan, role, TARGET, CONTENT, folder / "kept")
+    program = build_program(deployment.planned.plan, role, Made(TARGET), CONTENT, folder / "kept")
     binding = deployment.binding(role)
     source, target = folder / "program", folder / "executable"
     source.write_bytes(program.data)

@@ -17,7 +17,7 @@ from pathlib import Path
 from benchmarks.content import CONTENT, TARGET, Deployment, planned
 from benchmarks.measure import Experiment, Row, quietly, row, take_turns
 from orchestrator.build.bind import bind
-from orchestrator.build.compile import Program, build_programs
+from orchestrator.build.compile import Made, Program, build_programs
 
 TURNS = 7
 ROUNDS = 5_000
@@ -28,7 +28,7 @@ LOOKS = 200  # as often as a role looks before it sleeps
 def run(folder: Path) -> tuple[Row, ...]:
     ours, spinning, blocking = "a round of a pair", "ping-pong, looking then polling", "ping-pong, blocking"
     plan = planned("samples").plan
-    pairings = [(role, TARGET) for role in plan.roles]
+    pairings = [(role, Made(TARGET)) for role in plan.roles]
     programs = build_programs(plan, pairings, CONTENT, cache=None)
     size = HEADER_BYTES + WORD_BYTES * plan.system.combined_words
     pingpong = _compile(folder)

@@ -17,6 +17,7 @@ from orchestrator.build.kept import keep, recall
 from orchestrator.build.render import TEMPLATE, render_header
 from orchestrator.errors import Label, Refusal, RefusedError, Where
 from orchestrator.plan.model import Plan, Role
+from orchestrator.spec.device import DeviceSpec
 
 TARGETS = ("x86_64-linux", "aarch64-linux")
 
@@ -34,6 +35,19 @@ FLAGS = (
     "-fno-math-errno",  # a square root is one instruction, not a call
     "-ffp-contract=off",  # last: the compiler's driver sets its own before
 )
+
+
+@dataclass(frozen=True)
+class Made:
+    """What a role's program is made for.
+
+    Attributes:
+        target: one of `TARGETS`.
+        device: the profile of its card; None for a role that computes on the host.
+    """
+
+    target: str
+    device: DeviceSpec | None = None
 
 
 @dataclass(frozen=True)
@@ -67,18 +81,18 @@ def _go_on() -> None:
 
 def build_programs(  # noqa: PLR0913  # what programs are made of, and how
     plan: Plan,
-    pairings: Sequence[tuple[Role, str]],
+    pairings: Sequence[tuple[Role, Made]],
     content_root: Path,
     cache: Path | None,
     *,
     workers: int | None = None,
     check: Callable[[], None] = _go_on,
 ) -> tuple[Program, ...]:
-    """Every role's program for its target, in the order given, built side by side.
+    """Every role's program, in the order given, built side by side.
 
     Args:
         plan: what they compute.
-        pairings: roles, each with one of `TARGETS`.
+        pairings: roles, each with what its program is made for.
         content_root: the folder that holds `roles/`.
         cache: where programs are kept; None keeps nothing, and one that cannot be used is as none.
         workers: how many compilers may run at once; as many as there are processors if None.
@@ -88,27 +102,28 @@ def build_programs(  # noqa: PLR0913  # what programs are made of, and how
         RefusedError: `target-unsupported`, or `compiler` with what the compiler said.
         UndecidedError: the compiler cannot be started, was ended by a signal, or did not end in time.
     """
-    tasks = [_task(content_root / "roles", plan, role, target) for role, target in pairings]
-    keys = [_key(task.sources, target) for task, (_, target) in zip(tasks, pairings, strict=True)]
+    tasks = [_task(content_root / "roles", plan, role, made) for role, made in pairings]
+    keys = [_key(task.sources, made) for task, (_, made) in zip(tasks, pairings, strict=True)]
     kept = {key: data for key in keys if cache is not None and (data := recall(cache, key)) is not None}
     missing = [(key, task) for key, task in zip(keys, tasks, strict=True) if key not in kept]
-    made = compile_all([task for _, task in missing], workers or os.cpu_count() or 1, check)
-    for (key, _), data in zip(missing, made, strict=True):
+    built = compile_all([task for _, task in missing], workers or os.cpu_count() or 1, check)
+    for (key, _), data in zip(missing, built, strict=True):
         kept[key] = data
         if cache is not None:
             keep(cache, key, data)
     return tuple(
-        Program(role.name, target, kept[key]) for (role, target), key in zip(pairings, keys, strict=True)
+        Program(role.name, made.target, kept[key]) for (role, made), key in zip(pairings, keys, strict=True)
     )
 
 
-def build_program(plan: Plan, role: Role, target: str, content_root: Path, cache: Path | None) -> Program:
+def build_program(plan: Plan, role: Role, made: Made, content_root: Path, cache: Path | None) -> Program:
     """One role's program; see `build_programs`."""
-    (program,) = build_programs(plan, [(role, target)], content_root, cache)
+    (program,) = build_programs(plan, [(role, made)], content_root, cache)
     return program
 
 
-def _task(roles: Path, plan: Plan, role: Role, target: str) -> Task:
+def _task(roles: Path, plan: Plan, role: Role, made: Made) -> Task:
+    target = made.target
     if target not in TARGETS:
         expected = " or ".join(TARGETS)
         message = f"no native program can be made for this target (got {target}, expected {expected})"
@@ -131,9 +146,9 @@ def _sources(roles: Path, plan: Plan, role: Role) -> dict[str, bytes]:
     return files
 
 
-def _key(sources: Mapping[str, bytes], target: str) -> str:
+def _key(sources: Mapping[str, bytes], made: Made) -> str:
     key = hashlib.sha256()
-    for part in (version(), target, *FLAGS, *sources):
+    for part in (version(), made.target, *FLAGS, *sources):
         key.update(f"{len(part)}:{part}".encode())
     for data in sources.values():
         key.update(hashlib.sha256(data).digest())

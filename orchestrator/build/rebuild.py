@@ -9,18 +9,18 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from orchestrator.build.compile import build_programs
+from orchestrator.build.compile import Made, build_programs
 from orchestrator.plan.model import Plan, Role
 
 
 def differences(
-    plan: Plan, pairings: Sequence[tuple[Role, str]], programs: Mapping[str, bytes], content_root: Path
+    plan: Plan, pairings: Sequence[tuple[Role, Made]], programs: Mapping[str, bytes], content_root: Path
 ) -> tuple[str, ...]:
     """What is not the program that plan and content give, one sentence each, in the order of the pairings.
 
     Args:
         plan: what the programs compute.
-        pairings: every role that has a program, with its target.
+        pairings: every role that has a program, with what it is made for.
         programs: role name -> the program's bytes, binding zeroed.
         content_root: the folder that holds `roles/`.
 

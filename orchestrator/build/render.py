@@ -55,6 +55,7 @@ def _values(plan: Plan, role: Role) -> dict[str, object]:
         "system_digest": _digest(system.digest),
         "role": role,
         "role_count": len(plan.roles),
+        "is_device": 0,
         "fan_out": plan.topology.fan_out,
         "child_names": tuple(plan.roles[child].name for child in plan.topology.children(role.index)),
         "role_samples": words.samples,

@@ -59,7 +59,7 @@ def build_all(planned: Planned, spec: RunSpec, content_root: Path) -> tuple[Prog
         RefusedError: admission or the compiler refuses, or there are too many roles; then nothing was built.
     """
     from orchestrator.admit.host import admit
-    from orchestrator.build.compile import build_programs
+    from orchestrator.build.compile import Made, build_programs
     from orchestrator.errors import Label, Refusal, RefusedError
     from orchestrator.spec.nodesets import MAX_NAMES
 
@@ -69,5 +69,5 @@ def build_all(planned: Planned, spec: RunSpec, content_root: Path) -> tuple[Prog
     if refusals := admit(planned.plan, spec, {}, None):
         raise RefusedError(refusals)
     complain(f"building {counted(len(planned.plan.roles), 'program')}")
-    pairings = [(role, planned.targets[role.name]) for role in planned.plan.roles]
+    pairings = [(role, Made(planned.targets[role.name])) for role in planned.plan.roles]
     return build_programs(planned.plan, pairings, content_root, cache_folder())

@@ -19,7 +19,7 @@ from role_plans import Case
 
 from orchestrator.build.bind import bind
 from orchestrator.build.binding import NOWHERE, Binding
-from orchestrator.build.compile import build_program
+from orchestrator.build.compile import Made, build_program
 from orchestrator.plan.model import Role
 
 CONTENT = Path(__file__).resolve().parents[2]
@@ -117,7 +117,7 @@ class Bench:
         samples = case.samples(own)
         target = setup.targets.get(role.name, X86)
         content = setup.content.get(role.name, CONTENT)
-        program = build_program(case.plan, own, target, content, self.cache)
+        program = build_program(case.plan, own, Made(target), content, self.cache)
         binding = Binding(
             plan=case.plan.digest,
             run_id=self.run_id,

@@ -12,7 +12,7 @@ from role_bench import ARM, CONTENT, X86, Setup
 from role_plans import Case, roles
 
 from orchestrator.admit.memory import demand
-from orchestrator.build.compile import build_program
+from orchestrator.build.compile import Made, build_program
 from orchestrator.build.elf import describe
 from orchestrator.oracle.kinds import reference_of
 from orchestrator.oracle.reference import Version, bits, held_words, state_digest
@@ -94,7 +94,7 @@ def test_evaluation_changes_nothing(bench, tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize("role", [0, 3, 6])
 def test_the_demand_is_what_the_program_holds(program_cache: Path, name: str, role: int) -> None:
     plan = shipped(name, Topology("hierarchy", 7, 2)).plan
-    program = build_program(plan, plan.roles[role], X86, CONTENT, program_cache)
+    program = build_program(plan, plan.roles[role], Made(X86), CONTENT, program_cache)
     held = describe(program.data)["memory_bytes"]
     asked = demand(plan, plan.roles[role])
     assert held <= asked.static <= held + 128 * 1024

@@ -9,7 +9,7 @@ import role_plans
 from role_bench import CONTENT, X86
 
 from orchestrator.admit.memory import demand
-from orchestrator.build.compile import build_program
+from orchestrator.build.compile import Made, build_program
 from orchestrator.build.elf import describe
 from orchestrator.plan.model import Field, Plan
 
@@ -46,7 +46,9 @@ def test_the_demand_is_what_the_program_holds(what, role, program_cache):
     small = role_plans.star().plan
     plan = PLANS[what](small)
     held, least = (
-        describe(build_program(each, each.roles[role], X86, CONTENT, program_cache).data)["memory_bytes"]
+        describe(build_program(each, each.roles[role], Made(X86), CONTENT, program_cache).data)[
+            "memory_bytes"
+        ]
         for each in (plan, small)
     )
     asked = demand(plan, plan.roles[role]).static

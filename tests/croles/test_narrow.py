@@ -14,7 +14,7 @@ from role_bench import ARM, CONTENT, Setup
 from role_plans import Case, roles
 
 from orchestrator.admit.memory import demand
-from orchestrator.build.compile import build_program
+from orchestrator.build.compile import Made, build_program
 from orchestrator.build.elf import describe
 from orchestrator.oracle.kinds import reference_of
 from orchestrator.oracle.reference import Reference, Version, bits, held_words, state_digest
@@ -108,7 +108,7 @@ def test_a_program_holds_what_is_asked_for(tmp_path: Path, program_cache: Path) 
     plan = narrow(tmp_path, "wide-adam", star(2)).plan
     wide = replace(plan, system=replace(plan.system, numerics="binary64-ordered"))
     for each in (plan, wide):
-        held = describe(build_program(each, each.roles[0], "x86_64-linux", CONTENT, program_cache).data)
+        held = describe(build_program(each, each.roles[0], Made("x86_64-linux"), CONTENT, program_cache).data)
         assert held["memory_bytes"] <= demand(each, each.roles[0]).static
     small, large = (demand(each, each.roles[0]).static for each in (plan, wide))
     assert large - small >= 4 * plan.system.state_words

@@ -12,7 +12,7 @@ import role_truth
 from role_bench import ARM, CONTENT, X86, Setup, altered_content
 from safetensors import deserialize
 
-from orchestrator.build.compile import build_program
+from orchestrator.build.compile import Made, build_program
 from orchestrator.plan.ownership import Ownership
 
 HOW = ("replicated", "partitioned")
@@ -215,6 +215,6 @@ def test_who_does_not_partition_gradients_pays_nothing_for_it(tmp_path, program_
     plan = partitioned(shape="seven", ownership=ownership).plan
     for role in (plan.roles[0], plan.roles[2], plan.roles[6]):
         ours, theirs = (
-            build_program(plan, role, target, each, program_cache).data for each in (CONTENT, content)
+            build_program(plan, role, Made(target), each, program_cache).data for each in (CONTENT, content)
         )
         assert ours == theirs

@@ -16,7 +16,7 @@ from role_bench import ARM, CONTENT, X86, altered_content
 
 from orchestrator.build.bind import bind, split
 from orchestrator.build.binding import Binding
-from orchestrator.build.compile import TARGETS, Program, build_program, build_programs
+from orchestrator.build.compile import TARGETS, Made, Program, build_program, build_programs
 from orchestrator.build.elf import describe, verify
 from orchestrator.build.rebuild import differences
 from orchestrator.errors import Label, RefusedError
@@ -29,7 +29,7 @@ LARGEST = 32 * 1024
 @pytest.fixture(params=TARGETS)
 def program(request, program_cache) -> Program:
     plan = role_plans.star().plan
-    return build_program(plan, plan.roles[0], request.param, CONTENT, program_cache)
+    return build_program(plan, plan.roles[0], Made(request.param), CONTENT, program_cache)
 
 
 def a_binding(plan, **change) -> Binding:
@@ -41,7 +41,7 @@ def a_binding(plan, **change) -> Binding:
 def test_every_program_is_small_and_sound(name, target, program_cache):
     plan = CASES[name]().plan
     for role in plan.roles:
-        made = build_program(plan, role, target, CONTENT, program_cache)
+        made = build_program(plan, role, Made(target), CONTENT, program_cache)
         assert made.size <= LARGEST
         assert verify(made.data, target=target, plan=plan.digest, role=role.name) == ()
         told = describe(made.data)
@@ -57,7 +57,7 @@ def test_memory_grows_with_the_plan_and_the_file_does_not(program_cache):
     )
     large = replace(small.plan, system=system)
     one, other = (
-        build_program(plan, plan.roles[0], X86, CONTENT, program_cache) for plan in (small.plan, large)
+        build_program(plan, plan.roles[0], Made(X86), CONTENT, program_cache) for plan in (small.plan, large)
     )
     grown = describe(other.data)["memory_bytes"] - describe(one.data)["memory_bytes"]
     assert grown < 8 * 10**6 + 512 * 1024  # the words, and windows on them
@@ -71,7 +71,7 @@ def test_the_same_bytes_come_from_any_folder_and_cache(program, tmp_path, monkey
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     for cache in (None, tmp_path / "cache", tmp_path / "another cache"):
-        again = build_program(plan, plan.roles[0], program.target, content, cache)
+        again = build_program(plan, plan.roles[0], Made(program.target), content, cache)
         assert again.data == program.data
 
 
@@ -127,7 +127,7 @@ def test_a_truncated_program_is_found(program, kept):
 
 def test_roles_are_built_side_by_side_in_the_order_given(tmp_path):
     plan = role_plans.star().plan
-    pairings = [(plan.roles[2], ARM), (plan.roles[0], X86), (plan.roles[1], X86)]
+    pairings = [(plan.roles[2], Made(ARM)), (plan.roles[0], Made(X86)), (plan.roles[1], Made(X86))]
     built = build_programs(plan, pairings, CONTENT, tmp_path)
     assert [(each.role, each.target) for each in built] == [("worker", ARM), ("root", X86), ("idle", X86)]
     assert len({each.sha256 for each in built}) == 3
@@ -135,13 +135,13 @@ def test_roles_are_built_side_by_side_in_the_order_given(tmp_path):
 
 def test_a_program_in_the_cache_is_taken_only_if_it_is_whole(tmp_path):
     plan = role_plans.single().plan
-    first = build_program(plan, plan.roles[0], X86, CONTENT, tmp_path)
+    first = build_program(plan, plan.roles[0], Made(X86), CONTENT, tmp_path)
     (kept,) = (tmp_path / "programs").iterdir()
     kept.write_bytes(kept.read_bytes()[:-1] + b"x")
-    assert build_program(plan, plan.roles[0], X86, CONTENT, tmp_path) == first
+    assert build_program(plan, plan.roles[0], Made(X86), CONTENT, tmp_path) == first
     again = kept.read_bytes()
     kept.write_bytes(b"")
-    assert build_program(plan, plan.roles[0], X86, CONTENT, tmp_path) == first
+    assert build_program(plan, plan.roles[0], Made(X86), CONTENT, tmp_path) == first
     assert kept.read_bytes() == again
 
 
@@ -149,14 +149,15 @@ def test_changed_sources_make_another_program(program_cache, tmp_path):
     plan = role_plans.single().plan
     changed = altered_content(tmp_path, "native/rounds.c", "version == binding->target ||", "")
     one, other = (
-        build_program(plan, plan.roles[0], X86, content, program_cache) for content in (CONTENT, changed)
+        build_program(plan, plan.roles[0], Made(X86), content, program_cache)
+        for content in (CONTENT, changed)
     )
     assert one.sha256 != other.sha256
 
 
 def test_a_program_built_again_is_compared_with_the_one_at_hand(program_cache, tmp_path):
     plan = role_plans.star().plan
-    pairings = [(plan.roles[0], X86), (plan.roles[2], ARM)]
+    pairings = [(plan.roles[0], Made(X86)), (plan.roles[2], Made(ARM))]
     root, worker = build_programs(plan, pairings, CONTENT, program_cache)
     made = {"root": root.data, "worker": worker.data}
     assert differences(plan, pairings, made, CONTENT) == ()
@@ -175,7 +176,7 @@ def test_a_program_built_again_is_compared_with_the_one_at_hand(program_cache, t
 def test_a_target_that_we_do_not_build_for(tmp_path):
     plan = role_plans.single().plan
     with pytest.raises(RefusedError) as refused:
-        build_program(plan, plan.roles[0], "riscv64-linux", CONTENT, tmp_path)
+        build_program(plan, plan.roles[0], Made("riscv64-linux"), CONTENT, tmp_path)
     assert [refusal.label for refusal in refused.value.refusals] == [Label.TARGET_UNSUPPORTED]
 
 
@@ -185,5 +186,5 @@ def test_what_the_compiler_says_is_passed_on(tmp_path):
         tmp_path / "content", "native/rounds.c", "    combine(round, total);", "    combine(;"
     )
     with pytest.raises(RefusedError, match="expected expression") as refused:
-        build_program(plan, plan.roles[0], X86, content, tmp_path / "cache")
+        build_program(plan, plan.roles[0], Made(X86), content, tmp_path / "cache")
     assert [refusal.label for refusal in refused.value.refusals] == [Label.COMPILER]

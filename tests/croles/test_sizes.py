@@ -11,7 +11,7 @@ import pytest
 from role_bench import CONTENT, X86
 
 from orchestrator.admit.memory import demand
-from orchestrator.build.compile import TARGETS, build_programs
+from orchestrator.build.compile import TARGETS, Made, build_programs
 from orchestrator.build.elf import describe
 from orchestrator.plan.derive import derive
 from orchestrator.plan.model import Plan, Role
@@ -58,7 +58,7 @@ def kinds(plan: Plan) -> Iterator[Role]:
 
 
 def held_within_what_is_asked(plan: Plan, kept) -> None:
-    pairs = [(role, target) for role in kinds(plan) for target in TARGETS]
+    pairs = [(role, Made(target)) for role in kinds(plan) for target in TARGETS]
     for (role, _), program in zip(pairs, build_programs(plan, pairs, CONTENT, kept), strict=True):
         assert program.size <= LARGEST, (role.name, program.target)
         assert describe(program.data)["memory_bytes"] <= demand(plan, role).static, (
@@ -92,7 +92,7 @@ def test_programs_of_many_declared_ranges(program_cache):
         topology=Topology("hierarchy", count, 16),
         ownership=replace(plan.ownership, ranges=scattered),
     )
-    (program,) = build_programs(many, [(many.roles[0], X86)], CONTENT, program_cache)
+    (program,) = build_programs(many, [(many.roles[0], Made(X86))], CONTENT, program_cache)
     held = describe(program.data)["memory_bytes"]
     tables = 16 * (count + 17)
     assert program.size <= LARGEST + tables

@@ -143,13 +143,13 @@ def _content(explicit: Path | None) -> Finding:
 
 def _role_programs(explicit: Path | None) -> Iterator[Finding]:
     """Build the smallest shipped run's first role for both instruction sets, keep nothing, and start each."""
-    from orchestrator.build.compile import TARGETS, build_programs
+    from orchestrator.build.compile import TARGETS, Made, build_programs
     from orchestrator.plan.derive import derive
     from orchestrator.spec.read import read_native_run
 
     root = content_of(explicit).root
     plan = derive(read_native_run(root / _SAMPLE_RUN)).plan
-    programs = build_programs(plan, [(plan.roles[0], target) for target in TARGETS], root, None)
+    programs = build_programs(plan, [(plan.roles[0], Made(target)) for target in TARGETS], root, None)
     made = ", ".join(f"{program.target} {program.size:,} B" for program in programs)
     yield Finding("compiler", "ok", f"built a role: {made}")
     yield from (_started(program) for program in programs)

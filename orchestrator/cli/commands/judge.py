@@ -119,6 +119,7 @@ def _rebuild_lane(bundle: Path) -> _Rebuilt:
     Raises:
         UndecidedError: the bundle was made from other content, or no program was built.
     """
+    from orchestrator.build.compile import Made
     from orchestrator.build.rebuild import differences
     from orchestrator.qualify.steps.build import wanted
     from orchestrator.qualify.view import PROGRAM_FOLDERS, View
@@ -135,7 +136,7 @@ def _rebuild_lane(bundle: Path) -> _Rebuilt:
     count, found = 0, list[str]()
     for which, planned, names in wanted(view):
         targets = view.targets_of(which)
-        pairings = [(role, targets[role.name]) for role in planned.plan.roles if role.name in names]
+        pairings = [(role, Made(targets[role.name])) for role in planned.plan.roles if role.name in names]
         there = {name: view.program(name, which) for name in names}
         programs = {name: program.data for name, program in there.items() if program is not None}
         different = differences(planned.plan, pairings, programs, content.root)

@@ -13,12 +13,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from orchestrator.build.compile import build_programs
+from orchestrator.build.compile import Made, build_programs
 from orchestrator.errors import OrchError
 from orchestrator.plan.model import Plan, Role
 
 LOOK_S = 0.05
-Pairings = tuple[tuple[Role, str], ...]
+Pairings = tuple[tuple[Role, Made], ...]
 
 
 class _LeftError(Exception):
@@ -29,7 +29,7 @@ class Ahead:
     """Compilers at work for the cells in their order; as a context, for as long as cells run.
 
     Args:
-        wanted: cell -> its plan, and every program of it: role and target.
+        wanted: cell -> its plan, and every program of it: role and what it is made for.
         content_root: the folder that holds `roles/`.
         cache: where programs are kept; None keeps nothing, and nothing is done ahead.
     """

@@ -18,6 +18,7 @@ from evidence.event import Event
 from evidence.files import write_whole
 from evidence.listing import QUALIFICATION
 from evidence.verify import verify
+from orchestrator.build.compile import Made
 from orchestrator.errors import Label, Refusal, RefusedError, UndecidedError, UsageError, Where
 from orchestrator.plan.matrix import matrix_plan
 from orchestrator.plan.model import Plan
@@ -167,8 +168,8 @@ class _Run:
         for cell in (each for each in cells if not view.bundles(each)):
             plan, targets = view.plan.plans[cell], view.spec.shapes[cell.shape].used
             swapped = [view.spec.swap.get(each, each) for each in targets] if view.spec.swap else []
-            pairings = (*zip(plan.roles, targets, strict=True), *zip(plan.roles, swapped, strict=False))
-            found[cell.name] = (plan, pairings)
+            pairs = (*zip(plan.roles, targets, strict=True), *zip(plan.roles, swapped, strict=False))
+            found[cell.name] = (plan, tuple((role, Made(target)) for role, target in pairs))
         return found
 
     def _stopped_before(self, cell: Cell, ahead: Ahead) -> str:

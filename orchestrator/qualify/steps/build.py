@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from evidence.canonical import dumps
 from evidence.files import write_whole
-from orchestrator.build.compile import Program, build_programs
+from orchestrator.build.compile import Made, Program, build_programs
 from orchestrator.build.elf import verify
 from orchestrator.plan.derive import Planned, other_plan
 from orchestrator.qualify.checks import Check, equal
@@ -60,7 +60,7 @@ def act(launcher: Launcher) -> None:
     listing: dict[str, dict[str, object]] = {}
     for which, planned, names in wanted(session.view):
         targets = session.view.targets_of(which)
-        pairings = [(role, targets[role.name]) for role in planned.plan.roles if role.name in names]
+        pairings = [(role, Made(targets[role.name])) for role in planned.plan.roles if role.name in names]
         if not pairings:
             continue
         folder = launcher.attempt.folder / PROGRAM_FOLDERS[which]

@@ -11,7 +11,7 @@ import pytest
 from declared import VECTOR, VECTOR_ROWS, pair, planned, star
 
 from orchestrator.admit.memory import demand
-from orchestrator.build.compile import TARGETS, build_programs
+from orchestrator.build.compile import TARGETS, Made, build_programs
 from orchestrator.build.image import read_image
 from orchestrator.plan.derive import Planned
 from orchestrator.plan.ownership import Ownership
@@ -68,7 +68,7 @@ def test_a_demand_is_never_less_than_the_program_and_little_more(
     tmp_path: Path, cache: Path, of: Callable[[Path], Planned], target: str
 ) -> None:
     plan = of(tmp_path).plan
-    programs = build_programs(plan, [(role, target) for role in plan.roles], CONTENT, cache)
+    programs = build_programs(plan, [(role, Made(target)) for role in plan.roles], CONTENT, cache)
     for role, program in zip(plan.roles, programs, strict=True):
         segments = read_image(program.data).segments
         held = sum(segment.memory_size for segment in segments if segment.kind == "PT_LOAD")

@@ -17,7 +17,7 @@ import pytest
 from declared import pair
 
 from orchestrator.build import compiler
-from orchestrator.build.compile import Program, build_programs
+from orchestrator.build.compile import Made, Program, build_programs
 from orchestrator.build.kept import FOLDER, keep, recall
 from orchestrator.errors import Label, RefusedError, UndecidedError
 
@@ -73,7 +73,9 @@ def zig(tmp_path: Path, temporary: Path, monkeypatch: pytest.MonkeyPatch) -> Cal
 def build(tmp_path: Path, check: Callable[[], None] = lambda: None) -> tuple[Program, ...]:
     """Both roles of a pair, side by side, nothing kept."""
     plan = pair(tmp_path / "declared").plan
-    return build_programs(plan, [(role, X86) for role in plan.roles], CONTENT, None, workers=2, check=check)
+    return build_programs(
+        plan, [(role, Made(X86)) for role in plan.roles], CONTENT, None, workers=2, check=check
+    )
 
 
 HANGS = 'sleep 600 & echo "$$ $!" >"$NOTED.$$"; mv "$NOTED.$$" "$NOTED-$$"; wait'

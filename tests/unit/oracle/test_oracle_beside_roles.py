@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from orchestrator.build.bind import bind
 from orchestrator.build.binding import Binding
-from orchestrator.build.compile import build_program
+from orchestrator.build.compile import Made, build_program
 from orchestrator.oracle.checkpoint import CheckpointError, read_set
 from orchestrator.plan.model import Plan, Role
 from orchestrator.plan.ownership import Ownership
@@ -32,7 +32,7 @@ Reader = Callable[[dict[str, bytes]], str]
 def role_reads(tmp_path_factory: pytest.TempPathFactory) -> Reader:
     """Gives the state that a role evaluates from a set, or the label that it refuses it by."""
     plan = Plan(SYSTEM, (Role("alone", 0, 0, 1),), star(1), Ownership(*["replicated"] * 3))
-    program = build_program(plan, plan.roles[0], "x86_64-linux", Path(__file__).parents[3], None)
+    program = build_program(plan, plan.roles[0], Made("x86_64-linux"), Path(__file__).parents[3], None)
     samples = struct.pack("<d", 1.0)
     binding = Binding(
         plan=plan.digest,

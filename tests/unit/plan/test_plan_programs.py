@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from declared import SCALAR, SCALAR_ROWS, VECTOR, VECTOR_ROWS, planned, star, system_text, write_rows
 
-from orchestrator.build.compile import build_program
+from orchestrator.build.compile import Made, build_program
 from orchestrator.build.elf import verify
 from orchestrator.errors import Label, Refusal, RefusedError
 from orchestrator.plan.grammar import MAX_DEPTH
@@ -168,7 +168,7 @@ def test_the_tallest_statement_and_a_stepped_scalar_compile(tmp_path: Path) -> N
         update=["w[i] = w[i] - " + " + ".join(["mean_g"] * (MAX_DEPTH - 1))],
         evaluate=["loss = " + "sqrt(e * " * (MAX_DEPTH // 2 - 1) + "e" + ")" * (MAX_DEPTH // 2 - 1)],
     ).plan
-    program = build_program(plan, plan.roles[0], "x86_64-linux", Path(__file__).parents[3], None)
+    program = build_program(plan, plan.roles[0], Made("x86_64-linux"), Path(__file__).parents[3], None)
     assert verify(program.data, target="x86_64-linux", plan=plan.digest) == ()
 
 

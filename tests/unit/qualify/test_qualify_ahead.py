@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.build.compile import build_programs
+from orchestrator.build.compile import Made, build_programs
 from orchestrator.plan.derive import Planned, derive
 from orchestrator.qualify.matrix.ahead import Ahead
 from orchestrator.spec.read import read_native_run
@@ -28,7 +28,7 @@ def planned() -> Planned:
 
 
 def test_what_was_compiled_ahead_is_what_the_build_finds(planned: Planned, tmp_path: Path) -> None:
-    pairings = tuple((role, "x86_64-linux") for role in planned.plan.roles)
+    pairings = tuple((role, Made("x86_64-linux")) for role in planned.plan.roles)
     with Ahead({"a/b/c": (planned.plan, pairings)}, ROOT, tmp_path) as ahead:
         ahead.wait("a/b/c", lambda: None)
     assert len(list((tmp_path / "programs").iterdir())) == len(pairings)
@@ -36,7 +36,7 @@ def test_what_was_compiled_ahead_is_what_the_build_finds(planned: Planned, tmp_p
 
 
 def test_what_cannot_be_built_is_left_to_the_cell_to_say(planned: Planned, tmp_path: Path) -> None:
-    pairings = tuple((role, "no-such-target") for role in planned.plan.roles)
+    pairings = tuple((role, Made("no-such-target")) for role in planned.plan.roles)
     with Ahead({"a/b/c": (planned.plan, pairings)}, ROOT, tmp_path) as ahead:
         ahead.wait("a/b/c", lambda: None)
     assert not (tmp_path / "programs").exists()
@@ -48,7 +48,7 @@ def test_nothing_is_done_ahead_where_nothing_is_kept(planned: Planned) -> None:
 
 
 def test_a_wait_ends_when_the_lane_does(planned: Planned, tmp_path: Path) -> None:
-    pairings = tuple((role, "x86_64-linux") for role in planned.plan.roles)
+    pairings = tuple((role, Made("x86_64-linux")) for role in planned.plan.roles)
     wanted = dict.fromkeys(("a", "b"), (planned.plan, pairings))
     with Ahead(wanted, ROOT, tmp_path) as ahead, pytest.raises(StopError):
         ahead.wait("b", never)
