@@ -1,0 +1,45 @@
+"""Which lanes a gate covers.
+
+Knows where lanes lie and what they call their gate; must not know what a gate asks of a lane.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from orchestrator.errors import RefusedError
+from orchestrator.spec.document import load
+
+SUFFIXES = (".yaml", ".yml", ".toml")
+
+
+def gates(folders: Iterable[Path]) -> dict[str, tuple[Path, ...]]:
+    """Every gate with its lanes, both in the order of their names.
+
+    A lane may be refused for anything else: what its file says of its gate is enough.
+
+    Args:
+        folders: where lanes lie; one that is not there holds none.
+
+    Raises:
+        RefusedError: of a file there nothing can be told, so neither which gate it is under.
+    """
+    found: dict[str, dict[Path, Path]] = {}
+    refusals = []
+    for path in (each for folder in folders for each in _files(folder)):
+        document, faults = load(path)
+        gate = document.get("gate") if document is not None else None
+        if document is None:
+            refusals += faults
+        elif isinstance(gate, str) and document.get("orch") == "lane/v1":
+            found.setdefault(gate, {}).setdefault(path.resolve(), path)
+    if refusals:
+        raise RefusedError(refusals)
+    return {gate: tuple(sorted(found[gate].values(), key=lambda path: path.stem)) for gate in sorted(found)}
+
+
+def _files(folder: Path) -> tuple[Path, ...]:
+    if not folder.is_dir():
+        return ()
+    return tuple(sorted(path for path in folder.iterdir() if path.suffix in SUFFIXES))
