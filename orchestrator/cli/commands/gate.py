@@ -1,4 +1,4 @@
-"""`orch gate`: every lane of a gate, without a machine always, and on machines where its variable names some."""
+"""`orch gate`: every lane of a gate, always without machines, and on those that its variable names."""
 
 from __future__ import annotations
 
@@ -33,7 +33,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME|LANE",
         help="gates, such as coordinates, or files of lanes (default: every gate)",
     )
-    parser.add_argument("--bundles", type=Path, metavar="DIR", help="where bundles go (default: the project's)")
+    parser.add_argument(
+        "--bundles", type=Path, metavar="DIR", help="where bundles go (default: the project's)"
+    )
     parser.add_argument("--db", metavar="URL", help="the tracker's database (default: the project's)")
     add_json(parser)
 
@@ -58,7 +60,7 @@ class _Gate:
 
     name: str
     lanes: tuple[StaticHalf, ...]
-    not_run: str
+    not_run: str = ""
     ran: tuple[_Ran, ...] = ()
 
     @property
@@ -70,7 +72,9 @@ class _Gate:
         return None if self.not_run else _worst([ran.verdict for ran in self.ran])
 
     def __str__(self) -> str:
-        physical = f"not run ({self.not_run})" if self.physical is None else paint(self.physical, self.physical)
+        physical = (
+            f"not run ({self.not_run})" if self.physical is None else paint(self.physical, self.physical)
+        )
         return f"static: {paint(self.static, self.static)}   physical: {physical}"
 
     def as_json(self) -> dict[str, Any]:
@@ -96,8 +100,8 @@ def run(args: argparse.Namespace) -> int:
     """Go through the gates; the exit code is that of the worst half of them all."""
     content = content_of(args.content)
     gates = []
-    for name, paths in _wanted(args.names, content).items():
-        gate = _gate(name, paths, content, args)
+    for name, (under, paths) in _wanted(args.names, content).items():
+        gate = _gate(name, under, [_static(name, path, content) for path in paths], args)
         gates.append(gate)
         if not args.json:
             _report(gate)
@@ -111,19 +115,20 @@ def _worst(verdicts: Sequence[str]) -> str:
     return min(verdicts, key=_WORST_FIRST.index)
 
 
-def _wanted(names: Sequence[str], content: Content) -> Mapping[str, tuple[Path, ...]]:
-    """Give the lanes of every gate that is asked for; a lane's file is a gate of one lane."""
-    from orchestrator.qualify.gate.lanes import SUFFIXES, gates
+def _wanted(names: Sequence[str], content: Content) -> Mapping[str, tuple[str | None, tuple[Path, ...]]]:
+    """Give every gate or lane that is asked for: the gate, if there is one, and its lanes, or the lane."""
+    from orchestrator.qualify.gate.lanes import SUFFIXES, gates, gates_of
 
     project = find_project(quiet=True)
     homes = (content.root, *((project.root,) if project.file else ()))
     known = gates(home / "lanes" for home in homes)
-    wanted: dict[str, tuple[Path, ...]] = {}
+    wanted: dict[str, tuple[str | None, tuple[Path, ...]]] = {}
     for name in names or known:
         if name in known:
-            wanted[name] = known[name]
+            wanted[name] = name, known[name]
         elif name.endswith(SUFFIXES):
-            wanted[name] = (_lane(find_spec(Path(name), content)),)
+            path = _lane(find_spec(Path(name), content))
+            wanted[name] = next(iter(gates_of([path])), None), (path,)
         else:
             raise UsageError(
                 f"there is no such gate (got {name}, expected a lane's file or one of {', '.join(known)})"
@@ -138,27 +143,28 @@ def _lane(path: Path) -> Path:
     return path
 
 
-def _gate(name: str, paths: Sequence[Path], content: Content, args: argparse.Namespace) -> _Gate:
-    """Go through both halves; the physical one is not begun where the static one does not pass."""
+def _static(name: str, path: Path, content: Content) -> StaticHalf:
     from orchestrator.qualify.gate.static import static_half
+
+    complain(f"gate {name}: {path.name}")
+    return static_half(path, content.root)
+
+
+def _gate(name: str, under: str | None, halves: Sequence[StaticHalf], args: argparse.Namespace) -> _Gate:
+    """Add the physical half, which is not begun where the static one does not pass."""
     from orchestrator.spec.lane import gate_variable
 
-    halves = []
-    for path in paths:
-        complain(f"gate {name}: {path.name}")
-        halves.append(static_half(path, content.root))
     lanes = tuple(halves)
-    static = _Gate(name, lanes, not_run="nothing is known of it").static
-    gate = next((half.lane.gate for half in lanes if half.lane is not None and half.lane.gate), None)
-    if gate is None:
+    if under is None:
         return _Gate(name, lanes, "the lane is under no gate")
-    variable = gate_variable(gate)
+    variable = gate_variable(under)
     if not (named := os.environ.get(variable, "")):
         return _Gate(name, lanes, f"{variable} is not set")
+    static = _Gate(name, lanes).static
     if static != "pass":
         return _Gate(name, lanes, f"the static half is {static}")
     complain(f"{variable} says where roles run: {named}")
-    return _Gate(name, lanes, "", tuple(_on_machines(half, named, args) for half in lanes))
+    return _Gate(name, lanes, ran=tuple(_on_machines(half, named, args) for half in lanes))
 
 
 def _on_machines(half: StaticHalf, named: str, args: argparse.Namespace) -> _Ran:

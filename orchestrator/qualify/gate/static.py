@@ -18,6 +18,7 @@ from typing import TypeVar
 from orchestrator.admit.host import admit
 from orchestrator.build.compile import Made, Program, build_programs
 from orchestrator.build.elf import verify
+from orchestrator.build.rebuild import differences
 from orchestrator.errors import OrchError, RefusedError, UndecidedError
 from orchestrator.plan.command import command_plan
 from orchestrator.plan.derive import Planned, derive
@@ -28,7 +29,6 @@ from orchestrator.spec.program import CommandRunSpec
 from orchestrator.spec.read import read_lane
 from orchestrator.spec.run import RunSpec
 
-Pairings = tuple[tuple[Role, Made], ...]
 Value = TypeVar("Value")
 
 _NOT_OURS = "the program is the user's own: nothing is compiled"
@@ -36,23 +36,28 @@ _NOT_OURS = "the program is the user's own: nothing is compiled"
 
 @dataclass(frozen=True)
 class Built:
-    """A program that was built, and what for."""
+    """A program that was built: whose, and what for."""
 
-    program: Program
+    role: Role
     made: Made
+    program: Program
 
     def __str__(self) -> str:
-        return f"{self.program.role} for {self.made.device.name if self.made.device else self.made.target}"
+        return f"{self.role.name} for {self.made.device.name if self.made.device else self.made.target}"
 
     def as_json(self) -> dict[str, object]:
         """What `--json` says of it."""
         return {
-            "role": self.program.role,
+            "role": self.role.name,
             "target": self.made.target,
             "device": self.made.device.name if self.made.device else None,
             "program_sha256": self.program.sha256,
             "size": self.program.size,
         }
+
+
+Group = tuple[Built, ...]
+"""Programs of one start: each role once."""
 
 
 @dataclass(frozen=True)
@@ -63,13 +68,13 @@ class StaticHalf:
         path: the lane's file.
         lane: as read; None where it is refused.
         outcome: the checks, as of a step that is called like the lane.
-        programs: what was built, in role order; of a user's own program none.
+        programs: what was built, as paired and then as swapped; of a user's own program none.
     """
 
     path: Path
     lane: LaneSpec | None
     outcome: StepOutcome
-    programs: tuple[Built, ...]
+    programs: Group
 
     @property
     def grade(self) -> str:
@@ -86,26 +91,26 @@ def static_half(path: Path, content_root: Path) -> StaticHalf:
     """
     began, notes = time.monotonic(), _Notes(path)
     lane: LaneSpec | None = None
-    built: tuple[Built, ...] = ()
+    groups: tuple[Group, ...] = ()
     with suppress(_EndError):
         lane = notes.of("validate", "the lane and all that it names", lambda: read_lane(path))
         if isinstance(lane.run, CommandRunSpec):
             _command(notes, lane.run)
         else:
-            planned = _planned(notes, lane.run)
-            built = _built(notes, planned.plan, pairings(lane, lane.run, planned), content_root)
-            _looked_at(notes, planned.plan, built, content_root)
-    return StaticHalf(path, lane, notes.outcome(lane.name if lane else path.stem, began), built)
-
-
-def pairings(lane: LaneSpec, run: RunSpec, planned: Planned) -> Pairings:
-    """Every role with all that a program of it is made for: as paired, and as swapped at the resume."""
-    own = tuple(
-        (role, Made(pairing.target, pairing.device))
-        for role, pairing in zip(planned.plan.roles, run.pairings, strict=True)
+            plan = _planned(notes, lane.run).plan
+            groups = _built(notes, plan, _wanted(lane, lane.run), content_root)
+            _looked_at(notes, plan, groups, content_root)
+    name = lane.name if lane else path.stem
+    return StaticHalf(
+        path, lane, notes.outcome(name, began), tuple(each for group in groups for each in group)
     )
-    swapped = tuple((role, Made(lane.swap.get(made.target, made.target), made.device)) for role, made in own)
-    return own + (swapped if lane.swap else ())
+
+
+def _wanted(lane: LaneSpec, run: RunSpec) -> tuple[tuple[Made, ...], ...]:
+    """What programs are made for, in role order: as paired, and as swapped at the resume."""
+    own = tuple(Made(pairing.target, pairing.device) for pairing in run.pairings)
+    swapped = tuple(Made(lane.swap.get(made.target, made.target), made.device) for made in own)
+    return (own, swapped) if lane.swap else (own,)
 
 
 def _command(notes: _Notes, run: CommandRunSpec) -> None:
@@ -124,40 +129,49 @@ def _planned(notes: _Notes, run: RunSpec) -> Planned:
     return planned
 
 
-def _built(notes: _Notes, plan: Plan, wanted: Pairings, content_root: Path) -> tuple[Built, ...]:
+def _built(
+    notes: _Notes, plan: Plan, wanted: tuple[tuple[Made, ...], ...], content_root: Path
+) -> tuple[Group, ...]:
     """Every program, by the compiler and from no cache."""
-    programs = notes.of(
-        "build", f"{len(wanted)} programs", lambda: build_programs(plan, wanted, content_root, None)
-    )
-    return tuple(Built(program, made) for program, (_, made) in zip(programs, wanted, strict=True))
+
+    def group(each: tuple[Made, ...]) -> Group:
+        pairings = tuple(zip(plan.roles, each, strict=True))
+        programs = build_programs(plan, pairings, content_root, cache=None)
+        return tuple(Built(*pair, program) for pair, program in zip(pairings, programs, strict=True))
+
+    return notes.of("build", "every program", lambda: tuple(group(each) for each in wanted))
 
 
-def _looked_at(notes: _Notes, plan: Plan, built: tuple[Built, ...], content_root: Path) -> None:
+def _looked_at(notes: _Notes, plan: Plan, groups: tuple[Group, ...], content_root: Path) -> None:
+    """Each as a file of its plan and role; all as what comes of the same sources in another folder."""
     faults = [
         f"{each}: {problem}"
-        for each in built
+        for group in groups
+        for each in group
         for problem in verify(
-            each.program.data, target=each.made.target, plan=plan.digest, role=each.program.role
+            each.program.data, target=each.made.target, plan=plan.digest, role=each.role.name
         )
     ]
-    fine = f"{len(built)} whole executables of plan {plan.digest[:16]}"
+    fine = f"whole executables of plan {plan.digest[:16]}"
     notes.put(equal("elf", (), fine, "; ".join(faults) or fine))
-    again = notes.of("rebuild", "the same programs", lambda: _again(plan, built, content_root))
-    other = [
-        f"{one} has another digest from another folder (got {two.sha256}, expected {one.program.sha256})"
-        for one, two in zip(built, again, strict=True)
-        if one.program.sha256 != two.sha256
-    ]
-    notes.put(equal("rebuild-identity", (), "the same bytes", "; ".join(other) or "the same bytes"))
+    others = notes.of("rebuild", "every program again", lambda: _others(plan, groups, content_root))
+    notes.put(equal("rebuild-identity", (), "the same bytes", "; ".join(others) or "the same bytes"))
 
 
-def _again(plan: Plan, built: tuple[Built, ...], content_root: Path) -> tuple[Program, ...]:
-    """The programs once more, from a copy of the sources in another folder."""
-    roles = {role.name: role for role in plan.roles}
+def _others(plan: Plan, groups: tuple[Group, ...], content_root: Path) -> tuple[str, ...]:
+    """Which programs are not the same when they are built again, from a copy of the sources."""
     with tempfile.TemporaryDirectory(prefix="orch-gate-") as folder:
-        shutil.copytree(content_root / "roles", Path(folder, "elsewhere", "roles"))
-        wanted = [(roles[each.program.role], each.made) for each in built]
-        return build_programs(plan, wanted, Path(folder, "elsewhere"), None)
+        shutil.copytree(content_root / "roles", Path(folder, "roles"))
+        return tuple(
+            other
+            for group in groups
+            for other in differences(
+                plan,
+                [(each.role, each.made) for each in group],
+                {each.role.name: each.program.data for each in group},
+                Path(folder),
+            )
+        )
 
 
 class _EndError(Exception):

@@ -38,7 +38,7 @@ def test_programs_are_built_from_two_folders_and_looked_at(pytestconfig: pytest.
         "rebuild",
         "rebuild-identity",
     ]
-    assert [(each.program.role, each.made.target) for each in half.programs] == [
+    assert [(each.role.name, each.made.target) for each in half.programs] == [
         ("coordinator", "x86_64-linux"),
         ("worker", "x86_64-linux"),
     ]
@@ -74,14 +74,20 @@ def test_of_a_program_of_ones_own_nothing_is_compiled(pytestconfig: pytest.Confi
     assert half.outcome.checks[-1].verdict is Verdict.NOT_APPLICABLE
 
 
-def test_programs_that_are_another_each_time_they_are_built_do_not_pass(
-    tmp_path: Path, pytestconfig: pytest.Config
+def test_programs_that_are_others_from_another_folder_do_not_pass(
+    pytestconfig: pytest.Config, monkeypatch: pytest.MonkeyPatch
 ):
-    root = pytestconfig.rootpath
-    shutil.copytree(root / "roles", tmp_path / "roles")
-    entry = tmp_path / "roles" / "native" / "main.c"
-    chance = '__asm__ volatile("jmp 1f; .incbin \\"/proc/sys/kernel/random/uuid\\"; 1:");'
-    changed(entry, "    if (stack[0] != 2)", f"    {chance}\n    if (stack[0] != 2)")
-    half = static_half(root / "lanes" / "samples.yaml", tmp_path)
+    copy = shutil.copytree
+
+    def spoilt(source: Path, target: Path, *how: object) -> None:
+        copy(source, target, *how)
+        if Path(source).name == "native":
+            changed(Path(target) / "main.c", 'refuse("binding")', 'refuse("bindign")')
+
+    monkeypatch.setattr(shutil, "copytree", spoilt)
+    half = static_half(pytestconfig.rootpath / "lanes" / "samples.yaml", pytestconfig.rootpath)
     assert half.outcome.verdict is Verdict.FAIL, half.outcome
-    assert half.outcome.reason.startswith("rebuild-identity: coordinator for x86_64-linux has another digest")
+    assert half.outcome.reason.startswith(
+        "rebuild-identity: coordinator: not the program that is built (got "
+    )
+    assert half.outcome.reason.count("not the program") == len(half.programs) == 2
