@@ -80,6 +80,18 @@ class Label(StrEnum):
     POD_CHANGED = "pod-changed"
     LIMIT_DURATION = "limit-duration"
     LIMIT_SPEND = "limit-spend"
+    # cards: said of an inventory before anything is built, and by role programs of their own card
+    DEVICE_ABSENT = "device-absent"
+    DEVICE_INVENTORY = "device-inventory"
+    DEVICE_MINOR = "device-minor"
+    DEVICE_MINOR_TWICE = "device-minor-twice"
+    DEVICE_UUID = "device-uuid"
+    DEVICE_DRIVER = "device-driver"
+    DEVICE_BUSY = "device-busy"
+    DEVICE_MIG = "device-mig"
+    DEVICE_RESET = "device-reset"
+    DEVICE_FORGED = "device-forged"
+    NVIDIA_PLAN_HOST = "nvidia-plan-host"
     # said by role programs on their standard error, and by the judge where it repeats their check
     BINDING = "binding"
     PORT_IN_USE = "port-in-use"

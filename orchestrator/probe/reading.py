@@ -1,0 +1,75 @@
+"""From what a machine's tools said to one inventory: cards joined on their bus id, contradictions said.
+
+Pure. Whatever the texts hold, an inventory comes out: what cannot be taken is a fault of it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Final
+
+from orchestrator.probe import smi_text, smi_xml
+from orchestrator.probe.commands import Said
+from orchestrator.probe.inventory import Inventory, Reading
+from orchestrator.probe.join import join
+from orchestrator.probe.machine import read_information, read_machine
+from orchestrator.probe.smi_csv import read_apps, read_query
+from orchestrator.probe.smi_errors import HARMLESS, ended, is_rocm, said_instead
+from orchestrator.probe.smi_tables import read_list, read_rocm, read_table
+from orchestrator.probe.smi_text import read_text
+from orchestrator.probe.smi_xml import read_xml
+
+READERS: Final[dict[str, Callable[[str], Reading]]] = {
+    "machine": read_machine,
+    "xml": read_xml,
+    "text": read_text,
+    "query": read_query,
+    "capability": read_query,
+    "apps": read_apps,
+    "list": read_list,
+    "table": read_table,
+    "information": read_information,
+    "rocm": read_rocm,
+}
+_WHOLE: Final = (smi_xml.SOURCE, smi_text.SOURCE)
+_OPTIONAL: Final = ("capability",)
+"""A question that old drivers cannot answer."""
+_MOST_BYTES: Final = 16 << 20
+_LIBRARY: Final = re.compile(r"NVML library version: [0-9.]+", re.ASCII)
+STANDIN: Final = "orch stand-in"
+"""What a stand-in's tools say of themselves, wherever a remark can stand."""
+
+
+def read(answers: Mapping[str, Said], more: tuple[Reading, ...] = ()) -> Inventory:
+    """Read what the commands of `commands()` left.
+
+    Args:
+        answers: by the question's name; a question that was not asked is not there.
+        more: what was read otherwise, as by NVML.
+    """
+    return join((*(_answer(kind, said) for kind, said in answers.items()), *more), whole=_WHOLE)
+
+
+def _answer(kind: str, said: Said) -> Reading:
+    out, err = _text(said.stdout), _text(said.stderr)
+    both = f"{out}\n{err}"
+    reading = READERS[kind](out)
+    source = reading.source
+    if is_rocm(both):
+        return read_rocm(out)
+    holds = said.exit in HARMLESS and not reading.faults
+    instead = None if holds and reading.cards else said_instead(both, source)
+    fault = instead or ended(said.exit, err or out, source)
+    if fault is None:
+        warned = (f"{source}: a warning, exit code {said.exit}",) if said.exit else ()
+        return replace(reading, notes=(*reading.notes, *warned), is_simulated=STANDIN in both)
+    if kind in _OPTIONAL:
+        return Reading(source, notes=(f"{source}: {fault.message}",))
+    library = _LIBRARY.search(both)
+    return Reading(source, faults=(fault,), notes=(library[0],) if library else ())
+
+
+def _text(data: bytes) -> str:
+    return data[:_MOST_BYTES].decode("utf-8", "replace")

@@ -1,0 +1,94 @@
+"""What nvidia-smi says instead of cards: its error texts, and its exit codes where it says nothing.
+
+Knows what each means for a rented machine, and the way out. The text may be on either stream.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from orchestrator.errors import Label
+from orchestrator.probe.commands import DEADLINE_S
+from orchestrator.probe.inventory import Fault
+from orchestrator.probe.values import one_line
+
+_RESTART: Final = "the host's driver was changed under this machine: restart the pod, or rent another"
+_RECREATE: Final = (
+    "the container has lost its cards, as after a reload of the host's services: recreate the pod"
+)
+_LOST: Final = "a card of this host is lost, and with it the list: reboot the host, or rent another"
+# the first that is found counts: (what is printed, label, what it means, the way out)
+_TEXTS: Final = (
+    (r"Driver/library version mismatch", Label.DEVICE_DRIVER, "driver and library differ", _RESTART),
+    (r"Unable to determine the device handle", Label.DEVICE_INVENTORY, "a card is lost", _LOST),
+    (r"(?:GPU is lost|fallen off the bus|GPU requires reset)", Label.DEVICE_RESET, "a card is lost", _LOST),
+    (r"No devices were found", Label.DEVICE_ABSENT, "there is no card", "rent a machine with one"),
+    (
+        r"couldn't communicate with the NVIDIA driver|Driver Not Loaded",
+        Label.DEVICE_INVENTORY,
+        "the driver does not answer",
+        "load the driver on the host; in a container, start it with its cards",
+    ),
+    (
+        r"Failed to initialize NVML: GPU access blocked",
+        Label.DEVICE_INVENTORY,
+        "the cards are kept from this machine",
+        "let the host give its cards to this machine",
+    ),
+    (r"Failed to initialize NVML: Unknown Error", Label.DEVICE_INVENTORY, "the cards are gone", _RECREATE),
+    (
+        r"couldn't find libnvidia-ml|NVML Shared Library Not Found|libnvidia-ml\.so",
+        Label.DEVICE_INVENTORY,
+        "nvidia-smi finds no libnvidia-ml.so.1",
+        "install the driver's libraries, or put their folder into /etc/ld.so.conf.d there",
+    ),
+    (r"Failed to initialize NVML", Label.DEVICE_INVENTORY, "the library does not start", _RECREATE),
+    (r"^Field \"[^\"]*\" is not a valid field", Label.DEVICE_INVENTORY, "a column is unknown", ""),
+    (r"there is no nvidia-smi", Label.DEVICE_ABSENT, "there is no nvidia-smi", "install the NVIDIA driver"),
+)
+_CODES: Final = {
+    2: "an argument that this nvidia-smi does not know",
+    3: "not available on this card",
+    4: "no permission",
+    6: "no device was found",
+    8: "external power cables are not attached",
+    9: "the driver is not loaded",
+    10: "an interrupt of the kernel's has failed",
+    12: "libnvidia-ml is not found",
+    13: "a function that the library does not have",
+    14: "a card's InfoROM is corrupted",
+    15: "a card has fallen off the bus",
+}
+_ABSENT: Final = (6, 127)
+HARMLESS: Final = (0, 14)
+"""With these the data beside them holds; 14 warns of a corrupted InfoROM."""
+_ROCM: Final = re.compile(r"ROCm System Management Interface|ROCM-SMI", re.IGNORECASE)
+
+
+def said_instead(text: str, source: str) -> Fault | None:
+    """Why there are no cards, if the text says so."""
+    for pattern, label, meaning, hint in _TEXTS:
+        line = next((each for each in text.splitlines() if re.search(pattern, each)), None)
+        if line is not None:
+            message = f"{meaning} (got `{one_line(line)}`, expected a list of cards)"
+            return Fault(label, message, hint, source)
+    return None
+
+
+def ended(code: int | None, text: str, source: str) -> Fault | None:
+    """Why an exit code forbids to take what was printed; None if it does not."""
+    if code is None:
+        message = f"hung: it did not end (got no answer, expected one within {DEADLINE_S:.0f} s)"
+        hint = "a driver that does not answer is mended by a reboot of the host: rent another machine"
+        return Fault(Label.DEVICE_INVENTORY, message, hint, source)
+    if code in HARMLESS:
+        return None
+    label = Label.DEVICE_ABSENT if code in _ABSENT else Label.DEVICE_INVENTORY
+    meaning = _CODES.get(code, one_line(text) or "it says nothing")
+    return Fault(label, f"it failed: {meaning} (got exit code {code}, expected 0)", "", source)
+
+
+def is_rocm(text: str) -> bool:
+    """Whether it is another vendor's tool that speaks."""
+    return bool(_ROCM.search(text))

@@ -1,0 +1,90 @@
+"""`nvidia-smi -q -x`, of any schema: ignore what is unknown, say what is missing.
+
+The text comes from a stranger's machine: no entity is expanded, no document type is fetched, and what stands
+before and after the one document is not data.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Final
+from xml.etree import ElementTree as ET
+
+from orchestrator.errors import Label
+from orchestrator.probe import values
+from orchestrator.probe.inventory import Card, Fault, Process, Reading
+from orchestrator.probe.smi_fields import Field, card_of, first, process_of
+from orchestrator.probe.values import read
+
+SOURCE: Final = "nvidia-smi -q -x"
+_BEGIN: Final = re.compile(r"<nvidia_smi_log\b")
+_END: Final = "</nvidia_smi_log>"
+
+
+def read_xml(text: str) -> Reading:
+    """The cards of one document.
+
+    Args:
+        text: all that the tool printed.
+    """
+    begins = [match.start() for match in _BEGIN.finditer(text)]
+    end = text.find(_END)
+    if len(begins) != 1 or end < begins[0] or "<!ENTITY" in text:
+        return _unreadable("no whole document")
+    try:
+        root = ET.fromstring(text[begins[0] : end + len(_END)])  # noqa: S314 - it declares nothing
+    except ET.ParseError as error:
+        return _unreadable(str(error))
+    cards = tuple(_card(gpu, index) for index, gpu in enumerate(root.findall("gpu")))
+    return Reading(
+        source=SOURCE,
+        driver=read(_text(root, "driver_version"), values.driver),
+        attached=read(_text(root, "attached_gpus"), values.whole),
+        cards=cards,
+    )
+
+
+def _unreadable(got: str) -> Reading:
+    message = f"the document cannot be read (got {values.one_line(got)}, expected one nvidia_smi_log)"
+    return Reading(SOURCE, faults=(Fault(Label.DEVICE_INVENTORY, message, source=SOURCE),))
+
+
+def _text(element: ET.Element, path: str) -> str | None:
+    """The text of the one element there; None if there is none. Of several that differ, that they do."""
+    texts = tuple(dict.fromkeys((found.text or "").strip() for found in element.findall(path)))
+    return None if not texts else texts[0] if len(texts) == 1 else f"{' and '.join(texts)}, both"
+
+
+def _card(gpu: ET.Element, index: int) -> Card:
+    def find(field: Field) -> str | None:
+        return first(_text(gpu, path) for path in field.xml)
+
+    more = {"mig_devices": len(gpu.findall("mig_devices/mig_device")), "processes": _processes(gpu)}
+    card = card_of(find, index=index, source=SOURCE, more=more)
+    return placed(card, gpu.get("id"))
+
+
+def placed(card: Card, heading: str | None) -> Card:
+    """The card under the address of its heading, which must be the one that it tells itself."""
+    bus = read(heading, values.bus_id)
+    if card.bus.state == "untold":
+        return replace(card, bus=bus)
+    agrees = bus.state != "known" or card.bus.known == bus.known
+    return card if agrees else replace(card, bus=values.broken(f"{card.bus} under {bus}"))
+
+
+def _processes(gpu: ET.Element) -> tuple[Process, ...] | None:
+    """Those that run now; None if the document does not list any, not even none."""
+    listed = gpu.find("processes")
+    if listed is None or (listed.text or "").strip().lower() not in ("", "none"):
+        return None
+    return tuple(_process(each) for each in listed.findall("process_info"))
+
+
+_KEYS: Final = {"pid": "pid", "name": "process_name", "used": "used_memory"}
+
+
+def _process(info: ET.Element) -> Process:
+    kind = _text(info, "type") or ""
+    return process_of(lambda key: _text(info, _KEYS[key]), kind)
