@@ -6,6 +6,7 @@ compiled, nor with which flags.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import select
@@ -65,6 +66,16 @@ def version() -> str:
         return installed_version(PACKAGE)
     except PackageNotFoundError as error:
         raise _undecided(f"the compiler is not installed (got no package {PACKAGE}, expected it)") from error
+
+
+def identity(task: Task) -> str:
+    """SHA-256 of all that a program is a function of: compiler, arguments and sources."""
+    key = hashlib.sha256()
+    for part in (version(), *task.arguments, *task.sources):
+        key.update(f"{len(part)}:{part}".encode())
+    for data in task.sources.values():
+        key.update(hashlib.sha256(data).digest())
+    return key.hexdigest()
 
 
 def compile_all(tasks: Sequence[Task], workers: int, check: Callable[[], None]) -> tuple[bytes, ...]:

@@ -1,0 +1,126 @@
+"""A stand-in's driver in this process: a library of its own for each bench, called as a role calls it."""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from orchestrator.build.standin import CALLS, CARDS, LIBCUDA, Calls, Card, calls, cards_text
+
+CARD = Card(
+    minor=3,
+    uuid="GPU-01234567-89ab-cdef-0123-456789abcdef",
+    bus="0000:41:00.0",
+    cc="8.6",
+    memory_mib=64,
+    reserved_mib=3,
+    driver="550.54.14",
+    name="NVIDIA GeForce RTX 3070",
+)
+OTHER = replace(CARD, minor=0, uuid=CARD.uuid[:-1] + "0", bus="0001:0a:00.0", cc="7.5", name="Tesla T4")
+
+HEAD = ".version 6.3\n.target sm_75\n.address_size 64\n"
+
+
+def kernel(body: str, name: str = "k", parameters: Sequence[str] = ("x",)) -> str:
+    """A kernel with a thread number in %t, 8 times it in %o, and registers of every type."""
+    declared = ", ".join(f".param .u64 {each}" for each in parameters)
+    return f"""
+.visible .entry {name}({declared})
+{{
+    .reg .pred %p<4>; .reg .u32 %t, %u<8>; .reg .s32 %i<4>; .reg .u64 %o, %rd<8>; .reg .s64 %q<4>;
+    .reg .b32 %b; .reg .b64 %w; .reg .f32 %f<8>; .reg .f64 %d<8>;
+    mov.u32 %u0, %ctaid.x; mov.u32 %u1, %ntid.x; mov.u32 %t, %tid.x;
+    mad.lo.u32 %t, %u0, %u1, %t;
+    mul.wide.u32 %o, %t, 8;
+    ld.param.u64 %rd0, [{parameters[0]}];
+    add.u64 %rd1, %rd0, %o;
+{body}
+}}
+"""
+
+
+class Driver:
+    """The library in a work folder, which must be the current one."""
+
+    def __init__(self, folder: Path, libcuda: bytes, cards: Sequence[Card]) -> None:
+        (folder / "standin").mkdir()
+        (folder / "standin" / CARDS).write_text(cards_text(cards))
+        (folder / "standin" / LIBCUDA).write_bytes(libcuda)
+        self._calls = folder / CALLS
+        self.cuda = ctypes.CDLL(str(folder / "standin" / LIBCUDA))
+
+    def begin(self, bus: str = CARD.bus) -> None:
+        """A context on the card there."""
+        assert self.cuda.cuInit(0) == 0
+        device, context = self.device(bus), ctypes.c_void_p()
+        assert self.cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), device) == 0
+        assert self.cuda.cuCtxSetCurrent(context) == 0
+
+    def device(self, bus: str) -> int:
+        number = ctypes.c_int()
+        assert self.cuda.cuDeviceGetByPCIBusId(ctypes.byref(number), bus.encode()) == 0
+        return number.value
+
+    def load(self, text: str) -> tuple[int, ctypes.c_void_p]:
+        module = ctypes.c_void_p()
+        return self.cuda.cuModuleLoadData(ctypes.byref(module), text.encode()), module
+
+    def function(self, text: str, name: str = "k") -> ctypes.c_void_p:
+        result, module = self.load(text)
+        assert result == 0, text
+        found = ctypes.c_void_p()
+        assert self.cuda.cuModuleGetFunction(ctypes.byref(found), module, name.encode()) == 0
+        return found
+
+    def allocate(self, size: int) -> tuple[int, int]:
+        address = ctypes.c_uint64()
+        result = self.cuda.cuMemAlloc_v2(ctypes.byref(address), ctypes.c_size_t(size))
+        return result, address.value
+
+    def put(self, data: bytes, at: int | None = None) -> int:
+        """Its address: of fresh memory where none is given."""
+        if at is None:
+            result, at = self.allocate(len(data))
+            assert result == 0
+        assert self.copy_to(at, data) == 0
+        return at
+
+    def copy_to(self, at: int, data: bytes) -> int:
+        return self.cuda.cuMemcpyHtoD_v2(ctypes.c_uint64(at), data, ctypes.c_size_t(len(data)))
+
+    def copy_from(self, at: int, size: int) -> tuple[int, bytes]:
+        into = ctypes.create_string_buffer(size)
+        return self.cuda.cuMemcpyDtoH_v2(into, ctypes.c_uint64(at), ctypes.c_size_t(size)), into.raw
+
+    def get(self, at: int, size: int) -> bytes:
+        result, data = self.copy_from(at, size)
+        assert result == 0
+        return data
+
+    def launch(self, function: ctypes.c_void_p, *addresses: int, grid: int = 1, block: int = 1) -> int:
+        """What the launch and then the waiting for it say; the first that is an error."""
+        values = [ctypes.c_uint64(address) for address in addresses]
+        pointers = (ctypes.c_void_p * len(values))(*(ctypes.addressof(value) for value in values))
+        launched = self.cuda.cuLaunchKernel(function, grid, 1, 1, block, 1, 1, 0, None, pointers, None)
+        return launched or self.cuda.cuCtxSynchronize()
+
+    def run(self, body: str, given: bytes, threads: int = 1) -> bytes:
+        """What a kernel of this body leaves of a buffer."""
+        at = self.put(given)
+        assert self.launch(self.function(HEAD + kernel(body)), at, grid=threads) == 0
+        return self.get(at, len(given))
+
+    def calls(self) -> tuple[Calls, ...]:
+        return calls(self._calls.read_text())
+
+
+def doubles(*values: float) -> bytes:
+    return struct.pack(f"<{len(values)}d", *values)
+
+
+def singles(*values: float) -> bytes:
+    return struct.pack(f"<{len(values)}f", *values)

@@ -1,0 +1,56 @@
+"""The stand-in's driver: what it computes, what it keeps apart, what it refuses, what it counts."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+from role_bench import CONTENT
+from standin_bench import CARD, HEAD, OTHER, Driver, doubles, kernel
+
+from orchestrator.build import standin
+from orchestrator.build.standin import Card, StandIn, build_standin
+
+Start = Callable[..., Driver]
+
+
+@pytest.fixture(scope="module")
+def made(program_cache: Path) -> StandIn:
+    return build_standin(CONTENT, program_cache, f"{os.uname().machine}-linux")
+
+
+@pytest.fixture
+def start(made: StandIn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Start:
+    def begin(cards: Sequence[Card] = (OTHER, CARD)) -> Driver:
+        monkeypatch.chdir(tmp_path)
+        return Driver(tmp_path, made.libcuda, cards)
+
+    return begin
+
+
+def test_a_kernel_computes_in_the_card_s_memory(start):
+    driver = start()
+    driver.begin()
+    body = "ld.global.f64 %d0, [%rd1]; mul.rn.f64 %d0, %d0, %d0; st.global.f64 [%rd1], %d0; ret;"
+    at = driver.put(doubles(*range(256)))
+    assert driver.launch(driver.function(HEAD + kernel(body)), at, grid=2, block=128) == 0
+    assert driver.get(at, 2048) == doubles(*(value * value for value in range(256)))
+    other, ours = driver.calls()
+    assert other == standin.Calls(OTHER.minor, 0, 0, 0, 0, 0, 0, 0, 0)
+    assert ours == standin.Calls(CARD.minor, 10, 1, 1, 2048, 2048, 2048, 0, 0)
+
+
+def test_what_is_not_known_is_refused(start):
+    driver = start()
+    driver.begin()
+    assert driver.load(HEAD + kernel("ret;"))[0] == 0
+    for body in (
+        "add.f64 %d0, %d0, %d1; ret;",
+        "fma.rn.f64 %d0, %d0, %d1, %d2; ret;",
+        "add.rn.ftz.f32 %f0, %f0, %f1; ret;",
+        "div.approx.f32 %f0, %f0, %f1; ret;",
+        "bar.sync 0; ret;",
+    ):
+        assert driver.load(HEAD + kernel(body))[0] == 218, body
