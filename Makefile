@@ -1,6 +1,7 @@
 # run    set up .venv and qualify this machine with lanes/diabetes.yaml; the bundle lands under runs/
 # test   the whole test suite
 # check  format, lint, types and import contracts
+# gates  what can be said of every gate's lanes without machines: built twice, checked, the same bytes
 # bench  what the parts cost on this machine
 # fuzz   what a role reads, with any input, for MINUTES=10 in all; finds go to .fuzz, which is kept
 # clean  remove what the targets above made in this folder, but for bundles and the tracker's database
@@ -30,7 +31,7 @@ CAN_APT := [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null
 
 MINUTES ?= 10
 
-.PHONY: run test check bench fuzz clean help qemu nodes
+.PHONY: run test check gates bench fuzz clean help qemu nodes
 .DEFAULT_GOAL := run
 
 run: $(STAMP)-run $(if $(filter x86_64 amd64,$(MACHINE)),,qemu)
@@ -44,6 +45,9 @@ check: $(STAMP)-check
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	@said=$$($(BIN)/lint-imports 2>&1) && echo "import contracts hold" || { echo "$$said"; exit 1; }
+
+gates: $(STAMP)-run
+	@$(BIN)/orch gate
 
 bench: $(STAMP)-run
 	$(BIN)/python -m benchmarks

@@ -25,6 +25,7 @@ VERBS: dict[str, str] = {
     "plan": "show what a lane or run spec means, before anything runs",
     "build": "write one executable per role",
     "run": "run a lane: experiments, counter-experiments, verdict, bundle",
+    "gate": "hold every lane of a gate to what can be said without machines, and with those that are named",
     "pods": "write a rental down, look at it again, accept what changed",
     "judge": "recompute a bundle's verdict from its files alone",
     "stop": "end a lane that runs; what ran is collected and sealed",

@@ -155,6 +155,11 @@ def swap_fits(document: Document, targets: Iterable[str]) -> Iterator[Refusal]:
             yield document.at(Label.VALUE_CHOICE, message, ("swap", target), on_key=True)
 
 
+def gate_variable(gate: str) -> str:
+    """Gives the variable that may name the pods file of a gate's lanes."""
+    return f"ORCH_{gate.upper().replace('-', '_')}_CONFIG"
+
+
 def split_refusals(document: Document) -> Iterator[Refusal]:
     """Refuses a split that is not inside the run."""
     updates, split = document.get("updates"), document.get("split")

@@ -72,10 +72,10 @@ def run(args: argparse.Namespace) -> int:
         )
     if args.origin is not None and args.resume is not None:
         raise UsageError("--from begins a new run, --resume goes on with one: not both")
-    options = _options(args)
+    options = options_of(args)
     if options.resume and is_sealed(options.resume):
         complain(f"{options.resume} was sealed before: nothing runs again, and what it says is only reported")
-    outcome = _run_matrix(options) if _is_matrix(options) else _run_lane(options)
+    outcome = _run_matrix(options) if _is_matrix(options) else run_one(options)
     if args.json:
         print_json(outcome_json(outcome))
     else:
@@ -83,17 +83,21 @@ def run(args: argparse.Namespace) -> int:
     if outcome.crashed:
         complain(f"orch: a bug of ours: the traceback is in {outcome.bundle / outcome.crashed}")
         return EXIT_BUG
-    if (
-        outcome.verdict == "pass"
-        and args.require
-        and GRADES.index(outcome.grade) < GRADES.index(args.require)
-    ):
-        complain(f"orch: the evidence is of grade {outcome.grade}, and {args.require} is required")
+    if outcome.verdict == "pass" and args.require and (short := falls_short(outcome, args.require)):
+        complain(f"orch: {short}")
         return 1
     return EXIT_OF[outcome.verdict]
 
 
-def _run_lane(options: RunOptions) -> LaneOutcome:
+def falls_short(outcome: LaneOutcome | MatrixOutcome, required: str) -> str:
+    """Say why the evidence is of a lesser grade than is required; empty if it is not."""
+    if GRADES.index(outcome.grade) >= GRADES.index(required):
+        return ""
+    return f"the evidence is of grade {outcome.grade}, and {required} is required"
+
+
+def run_one(options: RunOptions) -> LaneOutcome:
+    """Run a lane over one run, live on a terminal."""
     from orchestrator.qualify.lane import run_lane
 
     if options.only:
@@ -124,7 +128,8 @@ def _is_matrix(options: RunOptions) -> bool:
     return options.lane is not None and find_matrix(options.lane) is not None
 
 
-def _options(args: argparse.Namespace) -> RunOptions:
+def options_of(args: argparse.Namespace) -> RunOptions:
+    """Give what the arguments ask of a run, with what the project and this machine add."""
     from orchestrator.qualify.options import RunOptions
     from tracker.store import default_url
 
@@ -163,12 +168,13 @@ def _pods(named: str) -> Path | None:
 
 def _gate(lane: Path | None) -> str:
     """Give the pods file that the variable of the lane's gate names; empty if there is none."""
+    from orchestrator.spec.lane import gate_variable
     from orchestrator.spec.read import read_any_lane
 
     gate = getattr(read_any_lane(lane), "gate", None) if lane else None
     if not gate:
         return ""
-    variable = f"ORCH_{gate.upper().replace('-', '_')}_CONFIG"
+    variable = gate_variable(gate)
     if named := os.environ.get(variable, ""):
         complain(f"{variable} says where roles run: {named}")
     return named

@@ -1,0 +1,216 @@
+"""A role's part of a plan as kernels: what a card computes, in the order that the host would.
+
+Knows the plan's kinds and what each kernel is given; knows no driver. Every kernel is one grid over samples,
+over sums or over coordinates; each word is made by one thread, by the operations and in the order that
+`docs/kernels.md` says, which are the host's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate, groupby
+
+from orchestrator.build.places import (
+    Extents,
+    Place,
+    Step,
+    extents,
+    forward_program,
+    local_program,
+    terms_program,
+    update_program,
+)
+from orchestrator.build.ptx import Code, constant, module
+from orchestrator.build.ptx_words import Base, Words
+from orchestrator.build.waves import Waved, used, waves
+from orchestrator.plan.model import Plan, Role
+from orchestrator.plan.tree import Assignment, Word
+
+
+@dataclass(frozen=True)
+class Kernels:
+    """A module, and how many threads each of its entries has.
+
+    Attributes:
+        ptx: the text.
+        forward: threads of `forward`; 0 where there is no such entry.
+        terms: of `terms`.
+        sums: of `sums`.
+        update: of `update_0`, `update_1`, ...
+        work_words: words of the buffer `work`.
+    """
+
+    ptx: str
+    forward: int
+    terms: int
+    sums: int
+    update: tuple[int, ...]
+    work_words: int
+
+
+@dataclass(frozen=True)
+class _Made:
+    """Entries with their threads, and the words that they need of `work`."""
+
+    entries: tuple[tuple[str, int], ...] = ()
+    work_words: int = 0
+
+
+def kernels(plan: Plan, role: Role, capability: str) -> Kernels:
+    """The kernels of one role for a card of a compute capability such as "8.6".
+
+    Raises:
+        ValueError: no kernels are made for cards of this compute capability.
+    """
+    forward, terms = _forward(plan, role), _terms(plan, role)
+    update = _local(plan, role) if plan.system.local else _update(plan, role)
+    made = (forward, terms, update)
+    threads = [threads for _, threads in terms.entries] or [0, 0]
+    return Kernels(
+        ptx=module(capability, (text for each in made for text, _ in each.entries)),
+        forward=sum(threads for _, threads in forward.entries),
+        terms=threads[0],
+        sums=threads[1],
+        update=tuple(threads for _, threads in update.entries),
+        work_words=max(each.work_words for each in made),
+    )
+
+
+def _sampled(words: Extents) -> dict[str, Base]:
+    """What a thread for each sample reads: parameters, its sample, its forward sums."""
+    return {
+        "parameters": Base("parameters"),
+        "sample": Base("samples", words.sample),
+        "forward": Base("total", 1),
+    }
+
+
+def _forward(plan: Plan, role: Role) -> _Made:
+    """Each thread does one sample: its sums over the role's own coordinates."""
+    program, words = forward_program(plan, role), extents(plan, role)
+    if not program.steps:
+        return _Made()
+    code = Code(plan.system.word, words.samples)
+    names = Words(code, program.places, {**_sampled(words), "combined": Base("total", 1)})
+    for step in program.steps:
+        names.all(step)
+    return _Made(((code.entry("forward"), code.threads),))
+
+
+def _terms(plan: Plan, role: Role) -> _Made:
+    """Each thread does one sample in a row of `work`; then each adds up one word of all rows."""
+    program, words = terms_program(plan, role), extents(plan, role)
+    if not words.samples:
+        return _Made()
+    steps, places, row = used(program.steps, program.places), dict(program.places), words.terms
+    for step in steps:
+        name = step.assignment.target
+        if step.assignment.size > 1 and name not in places:
+            places[name] = Place("terms", row, is_compact=step.part is not None)
+            row += step.count
+    code = Code(plan.system.word, words.samples)
+    names = Words(code, places, {**_sampled(words), "terms": Base("work", row)})
+    for step in steps:
+        names.all(step)
+    entries = ((code.entry("terms"), code.threads), (_sums(plan, words, row), words.terms))
+    return _Made(entries, words.samples * row)
+
+
+def _sums(plan: Plan, words: Extents, row: int) -> str:
+    """From +0.0 on, one word of all rows, in the order of the samples."""
+    code = Code(plan.system.word, words.terms)
+    names = Words(code, {}, {"row": Base("work", 1), "sums": Base("sums", 1)})
+    address, out = names.address("row"), names.address("sums")
+    total = code.made("f", f"mov.{code.type}", constant(0.0, code.word))
+    with code.loop(0, words.samples):
+        term = code.made("f", f"ld.global.{code.type}", code.at(address, 0))
+        code.put(f"add.rn.{code.type}", total, total, term)
+        code.advance(address, row)
+    code.put(f"st.global.{code.type}", code.at(out, 0), total)
+    return code.entry("sums")
+
+
+def _update(plan: Plan, role: Role) -> _Made:
+    """Each thread does one coordinate, in as many kernels as have to wait for each other."""
+    program, words = update_program(plan, role), extents(plan, role)
+    by_rows = plan.system.has_own_rows
+    bases = {
+        "state": Base("state"),
+        "mean": Base("total" if by_rows else "sums", divisor=words.total - 1),
+        "work": Base("work"),
+    }
+    made = waves(used(program.steps, program.places))
+    places, work = dict(program.places), 0
+    for waved in (each for wave in made for each in wave if each.is_stored):
+        name = waved.step.assignment.target
+        if name not in places:
+            places[name] = Place("work", work, is_compact=waved.step.part is not None)
+            work += waved.step.count
+    entries = []
+    for number, wave in enumerate(made):
+        code = Code(plan.system.word, max(each.step.count for each in wave))
+        _put_wave(code, Words(code, places, bases), wave)
+        entries.append((code.entry(f"update_{number}"), code.threads))
+    return _Made(tuple(entries), work)
+
+
+def _put_wave(code: Code, names: Words, wave: Sequence[Waved]) -> None:
+    def region(waved: Waved) -> int:
+        return code.threads if waved.is_everywhere else waved.step.count
+
+    for threads, some in groupby(wave, region):
+        with names.region(threads):
+            for waved in some:
+                names.here(waved.step)
+
+
+def _local(plan: Plan, role: Role) -> _Made:
+    """Each thread takes one coordinate from sample to sample.
+
+    What all coordinates share every thread computes for itself, in a row of `work`. The first thread's comes
+    into the state by a kernel of its own, since threads may begin after others have ended.
+    """
+    program, words = local_program(plan, role), extents(plan, role)
+    steps = used(program.steps, program.places)
+    own = [step.count for step in steps if step.part is not None]
+    shared = [step.assignment for step in steps if step.part is None]
+    lasting = {each.target: each.size for each in shared if not each.local}
+    if not own and not lasting:
+        return _Made()
+    in_row = lasting | {each.target: each.size for each in shared if each.size > 1}
+    firsts = accumulate(in_row.values(), initial=0)
+    rows = {name: Place("row", first) for name, first in zip(in_row, firsts, strict=False)}
+    row = sum(in_row.values())
+    code = Code(plan.system.word, max(own, default=1))
+    bases = {"state": Base("state"), "sample": Base("samples", moves=True), "row": Base("work", row)}
+    states = {_at_first(name): program.places[name] for name in lasting}
+    names = Words(code, {**program.places, **rows, **states}, bases)
+    for name, size in lasting.items():
+        names.all(_copy(name, _at_first(name), size))
+    with code.loop(0, words.samples):
+        names.forget()
+        for step in steps:
+            if step.part is None:
+                names.all(step)
+            else:
+                with names.region(step.count):
+                    names.here(step)
+        code.advance(names.address("sample"), words.sample)
+    entries = [(code.entry("update_0"), code.threads)]
+    if lasting:
+        code = Code(plan.system.word, max(lasting.values()))
+        names = Words(code, {**rows, **states}, {"state": bases["state"], "row": Base("work")})
+        copies = [_copy(_at_first(name), name, size) for name, size in lasting.items()]
+        _put_wave(code, names, [Waved(each, is_everywhere=False, is_stored=False) for each in copies])
+        entries.append((code.entry("update_1"), code.threads))
+    return _Made(tuple(entries), row * entries[0][1])
+
+
+def _at_first(name: str) -> str:
+    """What a shared field is called as it was before the first sample: no name of a system has a blank."""
+    return f"{name} at first"
+
+
+def _copy(target: str, source: str, size: int) -> Step:
+    return Step(Assignment(target, size, Word(source, None if size > 1 else 0), local=False), None)
