@@ -10,7 +10,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from orchestrator.cli.output import counted, say, table
-from orchestrator.cli.plan_role import memory_json, show_memory, slice_text
+from orchestrator.cli.plan_role import made_text, memory_json, show_memory, slice_text
 from orchestrator.plan.roles import node_set
 from orchestrator.spec.nodesets import MAX_NAMES
 
@@ -35,7 +35,7 @@ _SHOWN_CLASSES = 64
 class PlanReport:
     """Everything that is shown; without a lane there are no steps, and programs only on request.
 
-    `demands`: what a role of each class asks for; the class's only value of its own is its target.
+    `demands`: what a role of each class asks for; the class's only value of its own is what it is made for.
     """
 
     planned: Planned
@@ -67,7 +67,7 @@ def as_json(report: PlanReport) -> dict[str, Any]:
         "combine": plan.topology.combine_json(),
         "role_count": len(plan.roles),
         "role_classes": [
-            _class_json(plan, each, demand)
+            _class_json(report.planned, each, demand)
             for each, demand in zip(report.classes, report.demands, strict=True)
         ],
         "programs": [
@@ -86,13 +86,14 @@ def as_json(report: PlanReport) -> dict[str, Any]:
     return value
 
 
-def _class_json(plan: Plan, each: RoleClass, demand: Demand) -> dict[str, Any]:
+def _class_json(planned: Planned, each: RoleClass, demand: Demand) -> dict[str, Any]:
+    plan = planned.plan
     fields = plan.system.state_fields
     first = plan.roles[each.roles.start]
     return {
         "roles": node_set(plan.roles, each.roles),
         "count": len(each.roles),
-        "target": each.values[0],
+        **_made_for(planned, first),
         "level": each.level,
         "children": each.children,
         "below": each.below - 1,
@@ -108,13 +109,17 @@ def _role_json(planned: Planned, role: Role, demand: Demand) -> dict[str, Any]:
     parent = plan.topology.parent(role.index)
     return {
         "name": role.name,
-        "target": planned.targets[role.name],
+        **_made_for(planned, role),
         "first_sample": plan.rows(role).start,
         "samples": len(plan.rows(role)),
         "dials": None if parent is None else plan.roles[parent].name,
         "publishes": {field.name: vars(part) for field, part in _regions(plan, role)},
         "memory": memory_json(demand),
     }
+
+
+def _made_for(planned: Planned, role: Role) -> dict[str, str | None]:
+    return dict(zip(("target", "device"), planned.made_for(role.name), strict=True))
 
 
 def show(report: PlanReport, *, every: bool) -> None:
@@ -190,7 +195,7 @@ def _roles_table(planned: Planned) -> str:
         rows.append(
             (
                 role.name,
-                planned.targets[role.name],
+                made_text(planned.made_for(role.name)),
                 f"{samples.start}..{samples.stop - 1}" if samples else "none",
                 "nobody" if parent is None else plan.roles[parent].name,
                 node_set(plan.roles, children) if children else "none",
@@ -204,7 +209,8 @@ def _classes_table(report: PlanReport) -> str:
     """Give one line for roles that follow each other and of which the same is shown."""
     plan = report.planned.plan
     rows = [
-        (list(of_row), said) for said, of_row in groupby(report.classes, lambda each: _class_row(plan, each))
+        (list(of_row), said)
+        for said, of_row in groupby(report.classes, lambda each: _class_row(report.planned, each))
     ]
     shown = []
     for of_row, (level, *said) in rows[:_SHOWN_CLASSES]:
@@ -215,12 +221,20 @@ def _classes_table(report: PlanReport) -> str:
     return table(head, shown) + (f"\n... {counted(left_out, 'more line')}" if left_out else "")
 
 
-def _class_row(plan: Plan, each: RoleClass) -> tuple[object, ...]:
+def _class_row(planned: Planned, each: RoleClass) -> tuple[object, ...]:
+    plan = planned.plan
     first = plan.roles[each.roles.start]
     fields = plan.system.state_fields
     held = sum(plan.held(field, first).count for field in fields)
     own = [f"{count} of {field.name}" for field, count in zip(fields, each.own, strict=False) if count]
-    return each.level, each.values[0], each.samples, each.children, held, ", ".join(own)
+    return (
+        each.level,
+        made_text(planned.made_for(first.name)),
+        each.samples,
+        each.children,
+        held,
+        ", ".join(own),
+    )
 
 
 def _regions(plan: Plan, role: Role) -> list[tuple[Field, Part]]:

@@ -25,7 +25,7 @@ class RoleReport:
 
     plan: Plan
     role: Role
-    target: str
+    made_for: tuple[str, str | None]
     classes: tuple[RoleClass, ...]
     demand: Demand
 
@@ -72,7 +72,8 @@ def as_json(report: RoleReport) -> dict[str, Any]:
             "name": role.name,
             "index": role.index,
             "level": len(plan.topology.path(role.index)) - 1,
-            "target": report.target,
+            "target": report.made_for[0],
+            "device": report.made_for[1],
             "dials": report.parent,
             "children": {"roles": report.children, "count": len(children)},
             "below": sum(map(len, plan.topology.below(role.index))) - 1,
@@ -114,7 +115,8 @@ def show(report: RoleReport) -> None:
     level = len(plan.topology.path(role.index)) - 1
     samples = plan.rows(role)
     say(f"plan       {plan.digest}")
-    say(f"role       {role.name}: {report.target}, role {role.index} of {len(plan.roles)}, level {level}")
+    place = f"role {role.index} of {len(plan.roles)}, level {level}"
+    say(f"role       {role.name}: {made_text(report.made_for)}, {place}")
     say(f"dials      {report.parent or 'nobody: it is the root'}")
     say(f"children   {report.children or 'none'}")
     say(f"samples    {f'{samples.start}..{samples.stop - 1}' if samples else 'none'}")
@@ -144,6 +146,11 @@ def show_memory(demand: Demand) -> None:
     say(f"\nmemory of {demand.role}: at the peak {size_text(demand.total)}, from update to update {kept}")
     lines = [(line.what, line.formula, line.bytes) for line in demand.lines if line.bytes]
     say(table(("", "", ""), lines, indent="  "))
+
+
+def made_text(made_for: tuple[str, str | None]) -> str:
+    """Give target and card as people read them: `x86_64-linux, nvidia-geforce-rtx-3070`."""
+    return ", ".join(each for each in made_for if each)
 
 
 def slice_text(coordinates: Part) -> str:

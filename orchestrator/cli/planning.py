@@ -61,13 +61,16 @@ def build_all(planned: Planned, spec: RunSpec, content_root: Path) -> tuple[Prog
     from orchestrator.admit.host import admit
     from orchestrator.build.compile import Made, build_programs
     from orchestrator.errors import Label, Refusal, RefusedError
+    from orchestrator.plan.derive import unbuilt
     from orchestrator.spec.nodesets import MAX_NAMES
 
     if (roles := len(planned.plan.roles)) > MAX_NAMES:
         message = f"there are too many roles to build for (got {roles}, expected at most {MAX_NAMES})"
         raise RefusedError([Refusal(Label.VALUE_RANGE, message, spec.where("roles"), "roles")])
-    if refusals := admit(planned.plan, spec, {}, None):
+    if refusals := (*admit(planned.plan, spec, {}, None), *unbuilt(spec)):
         raise RefusedError(refusals)
     complain(f"building {counted(len(planned.plan.roles), 'program')}")
-    pairings = [(role, Made(planned.targets[role.name])) for role in planned.plan.roles]
+    pairings = [
+        (role, Made(planned.targets[role.name], planned.devices[role.name])) for role in planned.plan.roles
+    ]
     return build_programs(planned.plan, pairings, content_root, cache_folder())

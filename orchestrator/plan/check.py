@@ -6,13 +6,14 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from orchestrator.errors import Refusal, RefusedError
-from orchestrator.plan.derive import plan_of
+from orchestrator.plan.derive import derive, plan_of
 from orchestrator.plan.matrix import matrix_plan
 from orchestrator.plan.programs import type_programs
 from orchestrator.plan.rounding import rounding_refusals
 from orchestrator.spec import read
 from orchestrator.spec.lane import LaneSpec
 from orchestrator.spec.matrix import MatrixSpec
+from orchestrator.spec.run import RunSpec
 
 
 def validate(paths: Iterable[Path]) -> tuple[Refusal, ...]:
@@ -43,5 +44,7 @@ def _plan_refusals(path: Path) -> tuple[Refusal, ...]:
 def _plan(lane: LaneSpec | MatrixSpec) -> None:
     if isinstance(lane, MatrixSpec):
         matrix_plan(lane)
+    elif isinstance(lane.run, RunSpec):
+        derive(lane.run).swapped(lane)
     else:
         plan_of(lane.run)

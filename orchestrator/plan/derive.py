@@ -12,6 +12,7 @@ from array import array
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import accumulate
+from typing import TYPE_CHECKING
 
 from orchestrator.errors import Label, Refusal, RefusedError
 from orchestrator.plan.command import CommandPlan, command_plan
@@ -29,7 +30,13 @@ from orchestrator.spec.program import CommandRunSpec
 from orchestrator.spec.run import Hierarchy, RunSpec
 from orchestrator.spec.system import SystemSpec, header
 
+if TYPE_CHECKING:  # files that a run need not name
+    from orchestrator.spec.device import DeviceSpec
+    from orchestrator.spec.lane import LaneSpec
+
 NATIVE_TARGETS = ("x86_64-linux", "aarch64-linux")
+LEAST_CAPABILITY = (7, 5)
+"""Compute capability from which on there are kernels."""
 
 
 @dataclass(frozen=True)
@@ -40,11 +47,40 @@ class Planned:
         plan: the plan.
         words: every sample word, row by row.
         targets: role name -> target, in role order. Not part of the plan.
+        devices: role name -> the profile of its card, None of a host role. Not part of the plan either.
     """
 
     plan: Plan
     words: array[float]
     targets: Mapping[str, str]
+    devices: Mapping[str, DeviceSpec | None]
+
+    def made_for(self, role: str) -> tuple[str, str | None]:
+        """What a role's program is made for: target, and name of the card's profile or None."""
+        device = self.devices[role]
+        return self.targets[role], device.name if device else None
+
+    def swapped(self, lane: LaneSpec) -> Planned:
+        """The same plan, of programs as they are made for the resumed part of a lane's split run.
+
+        Raises:
+            RefusedError: `target-unsupported`: the lane swaps for what no program is built for.
+        """
+        if not lane.swap:
+            return self
+        targets = {role: lane.swap.get(target, target) for role, target in self.targets.items()}
+        devices = {
+            role: device and lane.profiles.get(lane.swap.get(device.name, ""), device)
+            for role, device in self.devices.items()
+        }
+        refused = {
+            device.name: lane.document.at(Label.TARGET_UNSUPPORTED, why, ("swap", before.name))
+            for role, device in devices.items()
+            if device and (before := self.devices[role]) and (why := unsupported(targets[role], device))
+        }
+        if refused:
+            raise RefusedError(refused.values())
+        return replace(self, targets=targets, devices=devices)
 
     def samples_of(self, role: Role) -> bytes:
         """The role's own samples as the file that travels beside its executable: little-endian words."""
@@ -111,6 +147,7 @@ def derive(run: RunSpec) -> Planned:
         ),
         words,
         ByName(run.roles, run.targets),
+        ByName(run.roles, run.devices),
     )
 
 
@@ -126,15 +163,39 @@ def plan_of(run: RunSpec | CommandRunSpec) -> Plan | CommandPlan:
 def run_refusals(run: RunSpec) -> Iterable[Refusal]:
     """What a run spec asks for that no engine here realizes: refused by name, never done some other way."""
     for start, (pairing, count) in zip(run.pairings.starts, run.pairings.runs, strict=False):
-        if pairing.device is not None or pairing.target not in NATIVE_TARGETS:
-            got = f"device {pairing.device.name}" if pairing.device else pairing.target
-            expected = f"one of {', '.join(NATIVE_TARGETS)} without a device"
-            yield Refusal(
-                Label.TARGET_UNSUPPORTED,
-                f"no program is built for this pairing (got {got}, expected {expected})",
-                pairing.where,
-                f"pairings.{run.roles.text(start, start + count)}",
-            )
+        if why := unsupported(pairing.target, pairing.device):
+            key = f"pairings.{run.roles.text(start, start + count)}"
+            yield Refusal(Label.TARGET_UNSUPPORTED, why, pairing.where, key)
+
+
+def unsupported(target: str, device: DeviceSpec | None) -> str:
+    """Why no program is built for a target and a card's profile; empty where one is."""
+    if target not in NATIVE_TARGETS:
+        got, expected = target, f"one of {', '.join(NATIVE_TARGETS)}"
+    elif device is None:
+        return ""
+    elif device.vendor != "nvidia":
+        got, expected = f"{device.name} of vendor {device.vendor}", "a card of vendor nvidia"
+    else:
+        capability = device.facts["compute_capability"].value
+        if isinstance(capability, str) and _numbers(capability) >= LEAST_CAPABILITY:
+            return ""
+        got = f"{device.name} of compute capability {capability or 'that is not known'}"
+        expected = f"{'.'.join(map(str, LEAST_CAPABILITY))} or later"
+    return f"no program is built for this pairing (got {got}, expected {expected})"
+
+
+def unbuilt(run: RunSpec) -> Iterable[Refusal]:
+    """Refuses roles that are planned and admitted, and that no program is built for yet."""
+    for start, (pairing, count) in zip(run.pairings.starts, run.pairings.runs, strict=False):
+        if pairing.device is not None:
+            message = f"no device role is built yet (got {pairing.device.name}, expected a host role)"
+            key = f"pairings.{run.roles.text(start, start + count)}"
+            yield Refusal(Label.TARGET_UNSUPPORTED, message, pairing.where, key)
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(map(int, version.split(".")))
 
 
 def _system(spec: SystemSpec, programs: Programs, words: array[float]) -> System:

@@ -89,7 +89,7 @@ def witness(planned: Planned) -> Planned:
         for role in plan.roles
     )
     made = replace(plan, system=_system(width, rows, words, plan.system.numerics), roles=roles)
-    return Planned(made, words, planned.targets)
+    return replace(planned, plan=made, words=words)
 
 
 def _system(width: int, rows: int, words: array[float], numerics: str) -> System:

@@ -13,7 +13,7 @@ from evidence.canonical import dumps
 from evidence.digest import sha256_bytes
 from orchestrator.errors import Label, Refusal, RefusedError, UsageError, Where
 from orchestrator.plan.command import CommandPlan
-from orchestrator.plan.derive import plan_of
+from orchestrator.plan.derive import plan_of, unbuilt
 from orchestrator.plan.model import Plan
 from orchestrator.qualify import bundles, pins
 from orchestrator.qualify import parent as parents
@@ -27,6 +27,7 @@ from orchestrator.remote.root import own_root
 from orchestrator.spec.lane import LaneSpec
 from orchestrator.spec.pods import PodsSpec
 from orchestrator.spec.read import files, read_lane, read_pods
+from orchestrator.spec.run import RunSpec
 
 SIMULATED = "simulated"
 
@@ -53,6 +54,8 @@ def open_run(options: RunOptions) -> Opening:
     if found := options.secrets.refusals(files(options.lane)):
         raise RefusedError(found)
     plan = plan_of(lane.run)
+    if isinstance(lane.run, RunSpec) and (found := tuple(unbuilt(lane.run))):
+        raise RefusedError(found)
     first: dict[str, object] = {
         "content_sha256": options.content.digest,
         "keep": options.keep,

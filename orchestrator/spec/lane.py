@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, get_args
 
 from pydantic import Field
 
@@ -21,6 +21,9 @@ from orchestrator.spec.program import CommandRunSpec
 from orchestrator.spec.run import RunSpec
 from orchestrator.spec.system import Title
 from orchestrator.spec.units import Amount, Milliseconds, Money
+
+if TYPE_CHECKING:
+    from orchestrator.spec.device import DeviceSpec
 
 STEPS = ("preflight", "build", "refusals", "uninterrupted", "split", "host-shadow", "evaluate", "record")
 INDISPENSABLE = ("preflight", "build", "record")
@@ -62,9 +65,6 @@ class QualificationFile(FileModel):
     split: Annotated[int, Field(ge=1, le=MAX_UPDATES)] = Field(
         description="after how many updates the split run is stopped and resumed"
     )
-    swap: Mapping[NativeTarget, NativeTarget] = Field(
-        default={}, description="target to the one that its roles are made for when the split run is resumed"
-    )
     deadlines: DeadlinesModel = Field(description="how long roles wait")
     limits: LimitsModel = Field(default=LimitsModel(), description="what a lane may use up")
 
@@ -74,6 +74,10 @@ class LaneFile(QualificationFile):
 
     gate: Gate | None = Field(default=None, description="ORCH_<GATE>_CONFIG may name a pods file")
     run: str = Field(min_length=1, description="the run's file, beside this one unless it begins with /")
+    swap: Mapping[str, str] = Field(
+        default={},
+        description="target, or device profile, to that of its roles when the split run is resumed",
+    )
     omit: Mapping[str, Annotated[str, Field(min_length=1)]] = Field(
         default={}, description="steps to leave out, each with a reason"
     )
@@ -101,7 +105,8 @@ class Limits:
 class LaneSpec:
     """A lane as declared: steps over `run`, `updates` updates, split after `split` (0 < split < updates).
 
-    `swap`: target -> what its roles are made for instead when the split run is resumed; empty for no change.
+    `swap`: target or name of a device profile -> what its roles are made for instead when the split run is
+    resumed; empty for no change. `profiles`: of the cards that it names so.
     """
 
     path: Path
@@ -113,6 +118,7 @@ class LaneSpec:
     split: int
     omit: Mapping[str, str]
     swap: Mapping[str, str]
+    profiles: Mapping[str, DeviceSpec]
     deadlines: Deadlines
     limits: Limits
 
@@ -145,14 +151,25 @@ def roles_fit(document: Document, roles: int) -> Iterator[Refusal]:
         yield document.at(Label.VALUE_RANGE, message, ("run",), hint=hint)
 
 
-def swap_fits(document: Document, targets: Iterable[str]) -> Iterator[Refusal]:
-    """Refuses a swap of a target that no role of the run is made for."""
-    known = tuple(dict.fromkeys(targets))
+def swap_fits(document: Document, made_for: Iterable[str]) -> Iterator[Refusal]:
+    """Refuses a swap of a target or device that no role of the run is made for, and of a target by none."""
+    known, targets = tuple(dict.fromkeys(made_for)), get_args(NativeTarget)
     swap = document.get("swap")
-    for target in swap if isinstance(swap, dict) else ():
-        if target not in known:
-            message = f"no role is made for this target (got `{visible(target)}`, expected {one_of(known)})"
-            yield document.at(Label.VALUE_CHOICE, message, ("swap", target), on_key=True)
+    for before, after in swap.items() if isinstance(swap, dict) else ():
+        if before not in known:
+            message = f"no role is made for this (got `{visible(before)}`, expected {one_of(known)})"
+            yield document.at(Label.VALUE_CHOICE, message, ("swap", before), on_key=True)
+        elif before in targets and isinstance(after, str) and after not in targets:
+            message = f"there is no such target (got `{visible(after)}`, expected {one_of(targets)})"
+            yield document.at(Label.VALUE_CHOICE, message, ("swap", before), hint=suggest(after, targets))
+
+
+def swapped_devices(document: Document) -> tuple[str, ...]:
+    """Gives the targets and device profiles of a swap's left side whose right side is a device profile."""
+    swap = document.get("swap")
+    return (
+        tuple(each for each in swap if each not in get_args(NativeTarget)) if isinstance(swap, dict) else ()
+    )
 
 
 def gate_variable(gate: str) -> str:
@@ -173,7 +190,12 @@ def limits(model: LimitsModel) -> Limits:
     return Limits(None if model.duration is None else model.duration / 1000, model.spend)
 
 
-def build(document: Document, model: LaneFile, run: RunSpec | CommandRunSpec) -> LaneSpec:
+def build(
+    document: Document,
+    model: LaneFile,
+    run: RunSpec | CommandRunSpec,
+    profiles: Mapping[str, DeviceSpec],
+) -> LaneSpec:
     """Gives the typed lane of a file that nothing is wrong with."""
     return LaneSpec(
         path=document.path,
@@ -184,7 +206,8 @@ def build(document: Document, model: LaneFile, run: RunSpec | CommandRunSpec) ->
         updates=model.updates,
         split=model.split,
         omit=dict(model.omit),
-        swap={str(each): other for each, other in model.swap.items()},
+        swap=dict(model.swap),
+        profiles=profiles,
         deadlines=Deadlines(
             model.deadlines.connect,
             model.deadlines.round,

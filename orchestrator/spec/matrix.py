@@ -69,6 +69,9 @@ class MatrixFile(QualificationFile):
     """One lane over every combination of systems, shapes and ownership."""
 
     matrix: MatrixModel = Field(description="the axes: systems, shapes, ownership")
+    swap: Mapping[NativeTarget, NativeTarget] = Field(
+        default={}, description="target to the one that its roles are made for when the split run is resumed"
+    )
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ imported where a file of them is read: most commands read one of them, or none.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -191,20 +191,26 @@ class Reader:
 
     def _devices(self, document: Document) -> dict[str, DeviceSpec | None]:
         """Reads the profile of every device that a pairing names."""
-        found: dict[str, DeviceSpec | None] = {}
         pairings = document.get("pairings")
-        for role in pairings if isinstance(pairings, dict) else ():
-            name = document.get("pairings", role, "device")
+        keys = [("pairings", role, "device") for role in pairings] if isinstance(pairings, dict) else []
+        return self._profiles(document, keys, document.path)
+
+    def _profiles(
+        self, document: Document, keys: Iterable[tuple[str, ...]], beside: Path
+    ) -> dict[str, DeviceSpec | None]:
+        """Reads the profiles that a file names at some keys; `beside`: the run whose cards they are of."""
+        found: dict[str, DeviceSpec | None] = {}
+        for key in keys:
+            name = document.get(*key)
             if not isinstance(name, str):
                 continue
-            known = profiles(document.path, content=self.within is None)
+            known = profiles(beside, content=self.within is None)
             if name in known:
                 found[name] = self.device(known[name])
             else:
                 expected = one_of(sorted(known))
                 message = f"there is no such device profile (got `{visible(name)}`, expected {expected})"
-                path = ("pairings", role, "device")
-                refusal = document.at(Label.NAME_UNKNOWN, message, path, hint=suggest(name, known))
+                refusal = document.at(Label.NAME_UNKNOWN, message, key, hint=suggest(name, known))
                 self._refuse(document.path, refusal)
         return found
 
@@ -216,14 +222,17 @@ class Reader:
         model = self._check(document, lane.LaneFile, *lane.meaning(document))
         path = self._refer(document, "run")
         spec = self.run(path) if path else None
+        devices: dict[str, DeviceSpec | None] = {}
         if spec is not None:
-            pairings = spec.pairings.runs if isinstance(spec, RunSpec) else ()
-            targets = [each.target for each, _ in pairings] or [program.COMMAND]
+            made_for = spec.made_for.runs if isinstance(spec, RunSpec) else (((program.COMMAND, None), 1),)
+            used = [each for pair, _ in made_for for each in pair if each]
             self._refuse(document.path, *lane.roles_fit(document, len(spec.roles)))
-            self._refuse(document.path, *lane.swap_fits(document, targets))
-        if model is None or spec is None or self.opened[document.path]:
+            self._refuse(document.path, *lane.swap_fits(document, used))
+            swapped = [("swap", each) for each in lane.swapped_devices(document) if each in used]
+            devices = self._profiles(document, swapped, spec.path)
+        if model is None or spec is None or self.opened[document.path] or None in devices.values():
             return None
-        return lane.build(document, model, spec)
+        return lane.build(document, model, spec, {name: each for name, each in devices.items() if each})
 
     def _matrix(self, document: Document) -> MatrixSpec | None:
         from orchestrator.spec import matrix

@@ -19,6 +19,7 @@ from orchestrator.spec.document import Document
 from orchestrator.spec.faults import MANY, FileModel, one_of, suggest
 from orchestrator.spec.names import Names
 from orchestrator.spec.owners import Ownership, OwnershipModel
+from orchestrator.spec.quotas import QUOTAS, without_cards
 from orchestrator.spec.repeated import Repeated, repeated
 from orchestrator.spec.roles import by_role, declared_roles, missing, role_sets
 from orchestrator.spec.system import BY_ROWS, SystemSpec, Title
@@ -128,6 +129,9 @@ class RunFile(FileModel):
     ownership: OwnershipModel = Field(default=OwnershipModel(), description="who holds what")
     pairings: Mapping[str, PairingModel] = Field(description="what each role's program is made for")
     memory: Mapping[str, Size] = Field(default={}, description="how much memory a role asks for")
+    video_memory: Mapping[str, Size] = Field(
+        default={}, description="how much of its card's memory a device role may use"
+    )
 
 
 @dataclass(frozen=True)
@@ -148,7 +152,7 @@ class Pairing:
 
 @dataclass(frozen=True)
 class RunSpec:
-    """A run as declared; `samples`, `pairings` and `memory` (bytes, or None) in the order of `roles`.
+    """A run as declared, by role in the order of `roles`; `memory` and `video_memory` in bytes, or None.
 
     Where samples are not dealt out by rows every role has every row, and `samples` is 0 for each.
     """
@@ -163,11 +167,27 @@ class RunSpec:
     ownership: Ownership
     pairings: Repeated[Pairing]
     memory: Repeated[int | None]
+    video_memory: Repeated[int | None]
 
     @property
     def targets(self) -> Repeated[str]:
         """What each role's program is made for."""
         return Repeated(tuple((pairing.target, roles) for pairing, roles in self.pairings.runs))
+
+    @property
+    def devices(self) -> Repeated[DeviceSpec | None]:
+        """The profile of each role's card; None of a host role."""
+        return Repeated(tuple((pairing.device, roles) for pairing, roles in self.pairings.runs))
+
+    @property
+    def made_for(self) -> Repeated[tuple[str, str | None]]:
+        """What each role's program is made for: target, and name of the card's profile or None."""
+        return Repeated(
+            tuple(
+                ((each.target, each.device.name if each.device else None), roles)
+                for each, roles in self.pairings.runs
+            )
+        )
 
     def where(self, *key_path: str | int, key: bool = False) -> Where:
         """Gives the place of a key path in the file."""
@@ -187,10 +207,12 @@ def meaning(document: Document, system: SystemSpec | None) -> tuple[Refusal, ...
     found = list(_topology_fits(document, len(names)))
     if system is not None:
         found.extend(_fits_the_kind(document, system.kind))
-    for section in ("samples", "pairings", "memory"):
+    for section in ("samples", "pairings", *QUOTAS):
         sets, wrong = role_sets(document, (section,), names)
         found.extend(wrong)
         found.extend(_coverage(document, section, sets, names))
+        if section == "video_memory":
+            found.extend(without_cards(document, sets, names))
         if section == "samples" and not wrong and document.get(section) and _is_by_rows(system):
             found.extend(_total(document, sets, names, system.rows if system else None))
     sizes = _owned(system) if system else None
@@ -236,8 +258,8 @@ def _topology_fits(document: Document, roles: int) -> Iterator[Refusal]:
 def _coverage(
     document: Document, section: str, sets: Mapping[str, tuple[range, ...]], names: Names
 ) -> Iterator[Refusal]:
-    """Refuses roles that a mapping leaves out, by name while they are few; `memory` may."""
-    if section == "memory" or not isinstance(document.get(section), dict):
+    """Refuses roles that a mapping leaves out, by name while they are few; one of quotas may."""
+    if section in QUOTAS or not isinstance(document.get(section), dict):
         return
     label, what = (
         (Label.SAMPLES_COUNT, "row count") if section == "samples" else (Label.PAIRING_MISSING, "pairing")
@@ -302,6 +324,9 @@ def build(
         ownership=owners.build(document, model.ownership, names, by_columns=not is_by_rows),
         pairings=Repeated(tuple((pairing, roles) for (_, pairing), roles in stated("pairings", pairings))),
         memory=Repeated(tuple((asked, roles) for (_, asked), roles in stated("memory", model.memory))),
+        video_memory=Repeated(
+            tuple((asked, roles) for (_, asked), roles in stated("video_memory", model.video_memory))
+        ),
     )
 
 

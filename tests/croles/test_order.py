@@ -17,7 +17,7 @@ from orchestrator.plan.witness import SAMPLES_OF_A_ROLE, witness
 
 
 def witnessed(case: Case) -> Case:
-    made = witness(Planned(case.plan, array("d", case.words), {}))
+    made = witness(Planned(case.plan, array("d", case.words), {}, {}))
     return Case(made.plan, tuple(made.words))
 
 

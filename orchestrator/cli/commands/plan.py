@@ -59,7 +59,9 @@ def _native(args: argparse.Namespace, content: Content, lane: LaneSpec | None, s
     from orchestrator.plan.derive import derive
 
     planned = derive(spec)
-    classes = role_classes(planned.plan, spec.targets)
+    if lane is not None:
+        planned.swapped(lane)  # what is refused of the resumed part is refused of the lane
+    classes = role_classes(planned.plan, spec.made_for)
     if args.role is not None:
         return _role(args, planned, classes)
     from orchestrator.admit.memory import demand
@@ -101,8 +103,8 @@ def _role(args: argparse.Namespace, planned: Planned, classes: tuple[RoleClass, 
     if role is None:
         names = visible(node_set(plan.roles, range(len(plan.roles))), _SHOWN)
         raise UsageError(f"there is no such role (got {args.role}, expected one of {names})")
-    target = planned.targets[role.name]
-    report = plan_role.RoleReport(plan, role, target, classes, demand(plan, role))
+    made_for = planned.made_for(role.name)
+    report = plan_role.RoleReport(plan, role, made_for, classes, demand(plan, role))
     if args.json:
         print_json(plan_role.as_json(report))
     else:

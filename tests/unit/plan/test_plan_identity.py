@@ -154,7 +154,7 @@ def system_of(rate: float) -> System:
 @given(st.floats(allow_nan=False, allow_infinity=False) | st.sampled_from([0.0, -0.0, 5e-324, -5e-324, 1.0]))
 def test_another_plan_is_another_one_whatever_the_rate(rate: float) -> None:
     plan = Plan(system_of(rate), (Role("r", 0, 0, 1),), topology.star(1), Ownership(*["replicated"] * 3))
-    other = other_plan(Planned(plan, array("d"), {})).plan
+    other = other_plan(Planned(plan, array("d"), {}, {})).plan
     assert other.digest != plan.digest
     assert replace(other, system=replace(other.system, rate=rate)) == plan
 

@@ -100,7 +100,7 @@ def test_both_notations_give_the_same_values(good: Path) -> None:
 
 def test_owners_of_columns_may_have_declared_ranges_and_say_nothing_else(tmp_path: Path) -> None:
     shutil.copytree(ROOT / "specs", tmp_path / "specs")
-    run = tmp_path / "specs" / "runs" / "coordinates.yaml"
+    run = tmp_path / "specs" / "runs" / "coordinates-host.yaml"
     own = 'ownership: {ranges: {coordinator: none, worker1: "3-9", worker3: "0-2"}}'
     changed(run, "topology: star", f"topology: star\n{own}")
     assert tuple(read_run(run).ownership.ranges) == (range(0), range(3, 10), range(0), range(3))
