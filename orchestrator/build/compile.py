@@ -130,10 +130,10 @@ def _task(roles: Path, plan: Plan, role: Role, made: Made) -> Task:
         raise RefusedError([Refusal(Label.TARGET_UNSUPPORTED, message, Where(role.name))])
     includes = [f"-I{each}" for each in FOLDERS]
     arguments = ("-target", target, *includes, UNIT, "-o", PROGRAM, *FLAGS)
-    return Task(role.name, arguments, _sources(roles, plan, role))
+    return Task(role.name, arguments, _sources(roles, plan, role, made.device))
 
 
-def _sources(roles: Path, plan: Plan, role: Role) -> dict[str, bytes]:
+def _sources(roles: Path, plan: Plan, role: Role, device: DeviceSpec | None) -> dict[str, bytes]:
     """What the compiler sees, by name: the C files of both folders, the rendered header, the one unit."""
     files = {
         f"{folder}/{path.name}": path.read_bytes()
@@ -142,7 +142,8 @@ def _sources(roles: Path, plan: Plan, role: Role) -> dict[str, bytes]:
     }
     # one unit: every header is read once, and one compiler instead of twenty works at half the cost
     files[UNIT] = "".join(f'#include "{name}"\n' for name in files if name.endswith(".c")).encode()
-    files[f"native/{TEMPLATE.removesuffix('.j2')}"] = render_header(plan, role, roles / "native").encode()
+    header = render_header(plan, role, roles / "native", device)
+    files[f"native/{TEMPLATE.removesuffix('.j2')}"] = header.encode()
     return files
 
 

@@ -6,17 +6,23 @@ computed here and what the C files compute never depends on each other's text.
 
 from __future__ import annotations
 
+import json
+import string
+from collections.abc import Mapping
 from itertools import accumulate
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from orchestrator.admit.memory import restore_words
+from orchestrator.build.counted import buffers
 from orchestrator.build.expressions import constant
+from orchestrator.build.kernels import kernels
 from orchestrator.build.places import extents
 from orchestrator.build.programs import programs
 from orchestrator.plan.model import Field, Plan, Role
 from orchestrator.plan.rounds import window_words
+from orchestrator.spec.device import DeviceSpec
 
 TEMPLATE = "plan.h.j2"
 
@@ -25,8 +31,18 @@ _LEAST_MANIFEST_BYTES = 65536
 _LONGEST_NUMBER = 20
 
 
-def render_header(plan: Plan, role: Role, native: Path) -> str:
-    """The header `plan.h` for one role; `native` is the folder of the template."""
+def render_header(plan: Plan, role: Role, native: Path, device: DeviceSpec | None) -> str:
+    """The header `plan.h` for one role.
+
+    Args:
+        plan: what is computed.
+        role: by whom.
+        native: the folder of the template.
+        device: the card that it is computed on; None for the host.
+
+    Raises:
+        ValueError: no kernels are made for the card.
+    """
     environment = Environment(
         loader=FileSystemLoader(native),
         undefined=StrictUndefined,
@@ -42,7 +58,9 @@ def render_header(plan: Plan, role: Role, native: Path) -> str:
         autoescape=False,  # noqa: S701 - the output is C, not HTML
         keep_trailing_newline=True,
     )
-    return environment.get_template(TEMPLATE).render(_values(plan, role))
+    return environment.get_template(TEMPLATE).render(
+        _values(plan, role), device=_device_values(plan, role, device) if device else None
+    )
 
 
 def _values(plan: Plan, role: Role) -> dict[str, object]:
@@ -55,7 +73,6 @@ def _values(plan: Plan, role: Role) -> dict[str, object]:
         "system_digest": _digest(system.digest),
         "role": role,
         "role_count": len(plan.roles),
-        "is_device": 0,
         "fan_out": plan.topology.fan_out,
         "child_names": tuple(plan.roles[child].name for child in plan.topology.children(role.index)),
         "role_samples": words.samples,
@@ -89,6 +106,27 @@ def _values(plan: Plan, role: Role) -> dict[str, object]:
         "manifest_bytes": _manifest_bytes(plan, role),
         "shard_header_bytes": 512 + sum(len(f.name) + 7 * _LONGEST_NUMBER + 64 for f in fields),
     }
+
+
+def _device_values(plan: Plan, role: Role, device: DeviceSpec) -> dict[str, object]:
+    """Of a device role: its kernels, and the card that they are for."""
+    capability, memory = (device.facts[name].value for name in ("compute_capability", "memory_total"))
+    made = kernels(plan, role, str(capability))
+    return {
+        "kernels": made,
+        "product": _text(device.product),
+        "product_json": _text(json.dumps(device.product, ensure_ascii=False)),
+        "capability": str(capability).split("."),
+        "lease_bytes": sum(buffers(plan, role, made).values()),
+        "drivers": tuple(memory) if isinstance(memory, Mapping) else (),
+    }
+
+
+def _text(text: str) -> str:
+    """A C string."""
+    plain = set(string.ascii_letters + string.digits + " ()-./,:")
+    octets = (chr(byte) if chr(byte) in plain else f"\\{byte:03o}" for byte in text.encode())
+    return f'"{"".join(octets)}"'
 
 
 def _mass(plan: Plan, role: Role) -> int:

@@ -46,7 +46,7 @@ def header(folder: Path) -> None:
     from orchestrator.build.render import render_header
 
     plan = planned()
-    (folder / "plan.h").write_text(render_header(plan, plan.roles[0], ROOT / "roles" / "native"))
+    (folder / "plan.h").write_text(render_header(plan, plan.roles[0], ROOT / "roles" / "native", None))
 
 
 def planned() -> Plan:
