@@ -24,7 +24,10 @@ NVIDIA_SMI = "nvidia-smi"
 _UNIT = "unit.c"
 _SHARED_PARTS = ("runtime/memory.c", "runtime/refuse.c", "runtime/text.c", "runtime/files.c")
 _CARD_PARTS = ("standin/words.c", "standin/cards.c")
-_CUDA_PARTS = tuple(f"standin/{name}.c" for name in ("calls", "space", "names", "module", "launch", "cuda"))
+_CUDA_PARTS = tuple(
+    f"standin/{name}.c"
+    for name in ("calls", "space", "names", "loader", "statement", "module", "launch", "cuda")
+)
 
 FLAGS = (
     *("-std=c11", "-Wall", "-Wextra", "-Wconversion", "-Werror"),

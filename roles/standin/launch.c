@@ -53,9 +53,6 @@ static enum launched run_thread(const struct kernel *kernel, struct launch *laun
         const int64_t at = next->at;
         switch (next++->code) {
             INSTRUCTIONS(CASE_OF)
-        case SKIP_IF:
-            next += r[a].q != 0;
-            break;
         case SKIP_UNLESS:
             next += r[a].q == 0;
             break;
@@ -75,8 +72,6 @@ enum launched launch_run(const struct kernel *kernel, struct launch *launch)
             return LAUNCH_NO_MEMORY;
     }
     memcpy(registers + SPECIAL_REGISTERS + kernel->own, kernel->constants, kernel->constant * sizeof *registers);
-    registers[NTID].q = launch->threads;
-    registers[NCTAID].q = launch->blocks;
     for (uint64_t thread = 0; thread < (uint64_t)launch->blocks * launch->threads; thread++) {
         registers[CTAID].q = thread / launch->threads;
         registers[TID].q = thread % launch->threads;

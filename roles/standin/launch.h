@@ -14,7 +14,7 @@ struct launch {
     uint32_t number; /* of this launch among all, from 1 on */
     uint32_t blocks;
     uint32_t threads; /* of a block */
-    uint64_t parameters[MODULE_PARAMETERS];
+    uint64_t parameters[NAMES_PARAMETERS];
     uint64_t spoil; /* bits that the first word to be stored has wrong */
 };
 

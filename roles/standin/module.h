@@ -9,12 +9,11 @@
 #include <stdint.h>
 
 #include "instructions.h"
+#include "names.h"
 #include "words.h"
 
-enum { MODULE_PARAMETERS = 16 };
-
 /* Registers that a thread begins with, before its own. */
-enum { TID, NTID, CTAID, NCTAID, SPECIAL_REGISTERS };
+enum { TID, CTAID, SPECIAL_REGISTERS };
 
 union value {
     uint64_t q;
@@ -41,8 +40,8 @@ struct kernel {
     uint64_t parameters;
     const struct instruction *instructions;
     const union value *constants;
-    uint32_t own;       /* registers */
-    uint32_t constant;  /* registers */
+    uint32_t own;      /* registers */
+    uint32_t constant; /* registers */
 };
 
 struct module {

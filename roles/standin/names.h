@@ -8,12 +8,14 @@
 
 #include "words.h"
 
-enum type { TYPE_PRED, TYPE_B32, TYPE_INT32, TYPE_F32, TYPE_B64, TYPE_INT64, TYPE_F64 };
+enum { NAMES_PARAMETERS = 16 };
 
-/* Registers of one declaration: `%r<7>` are seven, %r0 to %r6; `%r` is one. */
+enum type { TYPE_PRED, TYPE_B32, TYPE_B64, TYPE_F32, TYPE_F64 };
+
+/* Registers of one declaration: `r<7>` are r0 to r6. */
 struct registers {
-    struct word name;
-    uint64_t count; /* 0: the name is of one register */
+    struct word stem;
+    uint64_t count;
     uint32_t first;
     enum type type;
 };
@@ -28,12 +30,16 @@ struct names {
     size_t register_count;
     struct place *places;
     size_t place_count;
-    struct word parameters[16];
+    struct word parameters[NAMES_PARAMETERS];
     size_t parameter_count;
 };
 
 /* False: there is no such type of a register. */
 bool names_type(struct word word, enum type *type);
+
+/* False: the name is taken, or is no stem. There must be room. */
+bool names_add_registers(struct names *names, struct registers declared);
+bool names_add_place(struct names *names, struct word name, int64_t at);
 
 /* Where a register lies, and its type; false if nothing declares it. */
 bool names_register(const struct names *names, struct word word, uint32_t *at, enum type *type);

@@ -25,19 +25,20 @@ OTHER = replace(CARD, minor=0, uuid=CARD.uuid[:-1] + "0", bus="0001:0a:00.0", cc
 HEAD = ".version 6.3\n.target sm_75\n.address_size 64\n"
 
 
-def kernel(body: str, name: str = "k", parameters: Sequence[str] = ("x",)) -> str:
-    """A kernel with a thread number in %t, 8 times it in %o, and registers of every type."""
-    declared = ", ".join(f".param .u64 {each}" for each in parameters)
+def kernel(body: str, name: str = "k", word: str = "f64") -> str:
+    """A kernel of one parameter: its thread's number in r0, the address of its own word in a1."""
     return f"""
-.visible .entry {name}({declared})
+.visible .entry {name}(.param .u64 A)
 {{
-    .reg .pred %p<4>; .reg .u32 %t, %u<8>; .reg .s32 %i<4>; .reg .u64 %o, %rd<8>; .reg .s64 %q<4>;
-    .reg .b32 %b; .reg .b64 %w; .reg .f32 %f<8>; .reg .f64 %d<8>;
-    mov.u32 %u0, %ctaid.x; mov.u32 %u1, %ntid.x; mov.u32 %t, %tid.x;
-    mad.lo.u32 %t, %u0, %u1, %t;
-    mul.wide.u32 %o, %t, 8;
-    ld.param.u64 %rd0, [{parameters[0]}];
-    add.u64 %rd1, %rd0, %o;
+.reg .pred p<3>;
+.reg .b32 r<5>;
+.reg .b64 a<5>;
+.reg .{word} f<5>;
+mov.u32 r0,%ctaid.x;
+mov.u32 r1,%tid.x;
+mad.lo.u32 r0,r0,128,r1;
+ld.param.u64 a0,[A];
+mad.wide.u32 a1,r0,{8 if word == "f64" else 4},a0;
 {body}
 }}
 """
@@ -107,12 +108,6 @@ class Driver:
         pointers = (ctypes.c_void_p * len(values))(*(ctypes.addressof(value) for value in values))
         launched = self.cuda.cuLaunchKernel(function, grid, 1, 1, block, 1, 1, 0, None, pointers, None)
         return launched or self.cuda.cuCtxSynchronize()
-
-    def run(self, body: str, given: bytes, threads: int = 1) -> bytes:
-        """What a kernel of this body leaves of a buffer."""
-        at = self.put(given)
-        assert self.launch(self.function(HEAD + kernel(body)), at, grid=threads) == 0
-        return self.get(at, len(given))
 
     def calls(self) -> tuple[Calls, ...]:
         return calls(self._calls.read_text())

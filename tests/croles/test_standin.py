@@ -33,7 +33,7 @@ def start(made: StandIn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Sta
 def test_a_kernel_computes_in_the_card_s_memory(start):
     driver = start()
     driver.begin()
-    body = "ld.global.f64 %d0, [%rd1]; mul.rn.f64 %d0, %d0, %d0; st.global.f64 [%rd1], %d0; ret;"
+    body = "ld.global.f64 f0,[a1]; mul.rn.f64 f0,f0,f0; st.global.f64 [a1],f0; ret;"
     at = driver.put(doubles(*range(256)))
     assert driver.launch(driver.function(HEAD + kernel(body)), at, grid=2, block=128) == 0
     assert driver.get(at, 2048) == doubles(*(value * value for value in range(256)))
@@ -47,10 +47,10 @@ def test_what_is_not_known_is_refused(start):
     driver.begin()
     assert driver.load(HEAD + kernel("ret;"))[0] == 0
     for body in (
-        "add.f64 %d0, %d0, %d1; ret;",
-        "fma.rn.f64 %d0, %d0, %d1, %d2; ret;",
-        "add.rn.ftz.f32 %f0, %f0, %f1; ret;",
-        "div.approx.f32 %f0, %f0, %f1; ret;",
+        "add.f64 f0,f0,f1; ret;",
+        "fma.rn.f64 f0,f0,f1,f2; ret;",
+        "add.rn.ftz.f64 f0,f0,f1; ret;",
+        "div.approx.f64 f0,f0,f1; ret;",
         "bar.sync 0; ret;",
     ):
         assert driver.load(HEAD + kernel(body))[0] == 218, body
