@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from orchestrator.cli.arguments import add_json, content_of, find_spec
 from orchestrator.cli.commands import run as run_verb
 from orchestrator.cli.output import complain, counted, paint, print_json, say, size_text, table
-from orchestrator.cli.planning import find_matrix
 from orchestrator.cli.project import find_project
 from orchestrator.cli.report import EXIT_OF, failed_checks, open_checks, step_json
 from orchestrator.errors import OrchError, UndecidedError, UsageError
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from orchestrator.qualify.gate.static import StaticHalf
     from orchestrator.qualify.outcome import LaneOutcome
     from orchestrator.spec.content import Content
+    from orchestrator.spec.device import DeviceSpec
 
 _WORST_FIRST = ("fail", "unknown", "pass")
 
@@ -32,6 +32,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="*",
         metavar="NAME|LANE",
         help="gates, such as coordinates, or files of lanes (default: every gate)",
+    )
+    parser.add_argument(
+        "--all-architectures",
+        action="store_true",
+        help="build device roles for a card of every architecture that there is a profile of, too",
     )
     parser.add_argument(
         "--bundles", type=Path, metavar="DIR", help="where bundles go (default: the project's)"
@@ -99,9 +104,10 @@ class _Gate:
 def run(args: argparse.Namespace) -> int:
     """Go through the gates; the exit code is that of the worst half of them all."""
     content = content_of(args.content)
+    profiles = _architectures(content) if args.all_architectures else ()
     gates = []
     for name, (under, paths) in _wanted(args.names, content).items():
-        gate = _gate(name, under, [_static(name, path, content) for path in paths], args)
+        gate = _gate(name, under, [_static(name, path, content, profiles) for path in paths], args)
         gates.append(gate)
         if not args.json:
             _report(gate)
@@ -138,16 +144,29 @@ def _wanted(names: Sequence[str], content: Content) -> Mapping[str, tuple[str | 
 
 def _lane(path: Path) -> Path:
     """Give the file that a command line names, if it is of a lane over one run."""
-    if find_matrix(path) is not None:
+    from orchestrator.spec.document import load
+    from orchestrator.spec.matrix import SECTION
+
+    document, _ = load(path)
+    if document is not None and document.get(SECTION) is not None:
         raise UsageError(f"{path}: a matrix is under no gate: `orch run` holds each of its cells, here alone")
     return path
 
 
-def _static(name: str, path: Path, content: Content) -> StaticHalf:
+def _architectures(content: Content) -> tuple[DeviceSpec, ...]:
+    """Give a profile for each architecture that the content has one of."""
+    from orchestrator.qualify.gate.programs import one_of_each_architecture
+    from orchestrator.spec.read import read_device
+
+    folder = content.root / "specs" / "devices"
+    return one_of_each_architecture(read_device(path) for path in folder.glob("*.yaml"))
+
+
+def _static(name: str, path: Path, content: Content, profiles: tuple[DeviceSpec, ...]) -> StaticHalf:
     from orchestrator.qualify.gate.static import static_half
 
     complain(f"gate {name}: {path.name}")
-    return static_half(path, content.root)
+    return static_half(path, content.root, profiles)
 
 
 def _gate(name: str, under: str | None, halves: Sequence[StaticHalf], args: argparse.Namespace) -> _Gate:

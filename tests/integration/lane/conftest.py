@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 from lane_workshop import Workshop
-from once import Once
 
 
 @pytest.fixture
@@ -18,19 +17,20 @@ def workshop(tmp_path: Path, cache: Path) -> Workshop:
 
 
 @pytest.fixture(scope="session")
-def passed(once: Once, cache: Path) -> Callable[[str], tuple[Path, dict[str, Any]]]:
-    """The bundle and result of a lane that passed, run once for all tests; do not write into it."""
+def passed(
+    tmp_path_factory: pytest.TempPathFactory, cache: Path
+) -> Callable[[str], tuple[Path, dict[str, Any]]]:
+    """The bundle and result of a lane that passed, run once a session; do not write into it."""
+    known: dict[str, tuple[Path, dict[str, Any]]] = {}
 
     def give(lane: str) -> tuple[Path, dict[str, Any]]:
-        def make(folder: Path) -> dict[str, Any]:
-            workshop = Workshop(folder, cache)
+        if lane not in known:
+            workshop = Workshop(tmp_path_factory.mktemp("lane"), cache)
             code, result = workshop.run(lane)
             assert code == 0, result
             assert workshop.strays() == []
-            return result
-
-        result = once(Path(lane).stem, make)
-        return Path(result["bundle"]), result
+            known[lane] = Path(result["bundle"]), result
+        return known[lane]
 
     return give
 
