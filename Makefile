@@ -1,11 +1,12 @@
-# run    set up .venv and qualify this machine with lanes/diabetes.yaml; the bundle lands under runs/
-# test   the whole test suite
-# check  format, lint, types and import contracts
-# gates  what can be said of every gate's lanes without machines: built twice, checked, the same bytes
-# bench  what the parts cost on this machine
-# fuzz   what a role reads, with any input, for MINUTES=10 in all; finds go to .fuzz, which is kept
-# clean  remove what the targets above made in this folder, but for bundles and the tracker's database
-# help   these lines
+# run       set up .venv and qualify this machine with lanes/diabetes.yaml; the bundle lands under runs/
+# test      the tests: every kind of fault; each at a choice of places where it may strike
+# test-all  each of those at every place, too: some times as long
+# check     format, lint, types and import contracts
+# gates     what can be said of every gate's lanes without machines: built twice, checked, the same bytes
+# bench     what the parts cost on this machine
+# fuzz      what a role reads, with any input, for MINUTES=10 in all; finds go to .fuzz, which is kept
+# clean     remove what the targets above made in this folder, but for bundles and the tracker's database
+# help      these lines
 #
 # Needs make and Python 3.11 or newer. Outside this folder: built programs are kept in $XDG_CACHE_HOME/orch (else
 # ~/.cache/orch), roles work under $TMPDIR/orch-<uid> (else /tmp/orch-<uid>) while they run, pip keeps its cache, and
@@ -31,14 +32,21 @@ CAN_APT := [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null
 
 MINUTES ?= 10
 
-.PHONY: run test check gates bench fuzz clean help qemu nodes
+# Many tests wait for processes, disks and deadlines: twice as many at once as there are processors.
+WORKERS ?= $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
+PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+
+.PHONY: run test test-all check gates bench fuzz clean help qemu nodes
 .DEFAULT_GOAL := run
 
 run: $(STAMP)-run $(if $(filter x86_64 amd64,$(MACHINE)),,qemu)
 	@$(BIN)/orch run lanes/diabetes.yaml
 
 test: $(STAMP)-test qemu nodes
-	$(BIN)/python -m pytest -n 2 --maxschedchunk=8
+	$(PYTEST)
+
+test-all: $(STAMP)-test qemu nodes
+	$(PYTEST) -m ''
 
 check: $(STAMP)-check
 	$(BIN)/ruff format --check .

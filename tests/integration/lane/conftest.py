@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from lane_workshop import Workshop
+from once import Once
 
 
 @pytest.fixture
@@ -17,20 +18,19 @@ def workshop(tmp_path: Path, cache: Path) -> Workshop:
 
 
 @pytest.fixture(scope="session")
-def passed(
-    tmp_path_factory: pytest.TempPathFactory, cache: Path
-) -> Callable[[str], tuple[Path, dict[str, Any]]]:
-    """The bundle and result of a lane that passed, run once a session; do not write into it."""
-    known: dict[str, tuple[Path, dict[str, Any]]] = {}
+def passed(once: Once, cache: Path) -> Callable[[str], tuple[Path, dict[str, Any]]]:
+    """The bundle and result of a lane that passed, run once for all tests; do not write into it."""
 
     def give(lane: str) -> tuple[Path, dict[str, Any]]:
-        if lane not in known:
-            workshop = Workshop(tmp_path_factory.mktemp("lane"), cache)
+        def make(folder: Path) -> dict[str, Any]:
+            workshop = Workshop(folder, cache)
             code, result = workshop.run(lane)
             assert code == 0, result
             assert workshop.strays() == []
-            known[lane] = Path(result["bundle"]), result
-        return known[lane]
+            return result
+
+        result = once(Path(lane).stem, make)
+        return Path(result["bundle"]), result
 
     return give
 
