@@ -6,16 +6,13 @@ counts for itself, and a judge holds its counts against these.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 from orchestrator.build.kernels import Kernels
-from orchestrator.build.places import Extents, extents
 from orchestrator.plan.model import Plan, Role
-
-ALLOCATION_BYTES = 256
-"""Every allocation is charged as a multiple of this."""
+from orchestrator.plan.places import extents
+from orchestrator.plan.resident import buffers, replica_words
 
 
 @dataclass(frozen=True)
@@ -35,20 +32,6 @@ class Counted:
     allocated: int
 
 
-def buffers(plan: Plan, role: Role, kernels: Kernels) -> Mapping[str, int]:
-    """Every buffer of a role's, by name, and the bytes that it is charged; one without words is none."""
-    words, size = extents(plan, role), plan.system.word.size
-    of = {
-        "state": words.held,
-        "samples": words.samples * words.sample,
-        "parameters": _replica(plan, words),
-        "work": kernels.work_words,
-        "sums": words.terms,
-        "total": words.total,
-    }
-    return {name: -(-count * size // ALLOCATION_BYTES) * ALLOCATION_BYTES for name, count in of.items()}
-
-
 def counted(
     plan: Plan, role: Role, kernels: Kernels, *, mode: Literal["train", "evaluate"], updates: int
 ) -> Counted:
@@ -65,7 +48,7 @@ def counted(
     rounds = updates if mode == "train" else 1
     captures = updates if mode == "train" else 1
     launched = [kernels.forward, kernels.terms, kernels.sums]
-    up = rounds * _replica(plan, words)
+    up = rounds * replica_words(plan, words)
     down = rounds * words.terms if kernels.terms else 0
     if kernels.forward:
         up += rounds * words.total
@@ -77,14 +60,8 @@ def counted(
         launches=rounds * sum(threads > 0 for threads in launched) + updates * len(kernels.update),
         to_device=(words.held + words.samples * words.sample + up) * size,
         from_device=(down + captures * words.held) * size,
-        allocated=sum(buffers(plan, role, kernels).values()),
+        allocated=sum(buffers(plan, role).values()),
     )
-
-
-def _replica(plan: Plan, words: Extents) -> int:
-    """Words of the read replica, where a round has one."""
-    is_partitioned = plan.system.has_own_rows and plan.ownership.parameters == "partitioned"
-    return words.parameters if is_partitioned else 0
 
 
 def _assembled(plan: Plan) -> int:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from orchestrator.build.places import Place, Program, Step
+from orchestrator.plan.places import Place, Program, Step
 from orchestrator.plan.tree import (
     Binary,
     Dot,

@@ -9,23 +9,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate, groupby
+from itertools import groupby
 
-from orchestrator.build.places import (
+from orchestrator.build.ptx import Code, constant, module
+from orchestrator.build.ptx_words import Base, Words
+from orchestrator.plan.model import Plan, Role
+from orchestrator.plan.places import (
     Extents,
-    Place,
     Step,
     extents,
     forward_program,
     local_program,
-    terms_program,
-    update_program,
 )
-from orchestrator.build.ptx import Code, constant, module
-from orchestrator.build.ptx_words import Base, Words
-from orchestrator.build.waves import Waved, used, waves
-from orchestrator.plan.model import Plan, Role
+from orchestrator.plan.resident import local_row, terms_row, update_waves, work_words
 from orchestrator.plan.tree import Assignment, Word
+from orchestrator.plan.waves import Waved
 
 
 @dataclass(frozen=True)
@@ -51,10 +49,9 @@ class Kernels:
 
 @dataclass(frozen=True)
 class _Made:
-    """Entries with their threads, and the words that they need of `work`."""
+    """Entries with their threads."""
 
     entries: tuple[tuple[str, int], ...] = ()
-    work_words: int = 0
 
 
 def kernels(plan: Plan, role: Role, capability: str) -> Kernels:
@@ -73,7 +70,7 @@ def kernels(plan: Plan, role: Role, capability: str) -> Kernels:
         terms=threads[0],
         sums=threads[1],
         update=tuple(threads for _, threads in update.entries),
-        work_words=max(each.work_words for each in made),
+        work_words=work_words(plan, role),
     )
 
 
@@ -100,21 +97,15 @@ def _forward(plan: Plan, role: Role) -> _Made:
 
 def _terms(plan: Plan, role: Role) -> _Made:
     """Each thread does one sample in a row of `work`; then each adds up one word of all rows."""
-    program, words = terms_program(plan, role), extents(plan, role)
+    words = extents(plan, role)
     if not words.samples:
         return _Made()
-    steps, places, row = used(program.steps, program.places), dict(program.places), words.terms
-    for step in steps:
-        name = step.assignment.target
-        if step.assignment.size > 1 and name not in places:
-            places[name] = Place("terms", row, is_compact=step.part is not None)
-            row += step.count
+    row = terms_row(plan, role)
     code = Code(plan.system.word, words.samples)
-    names = Words(code, places, {**_sampled(words), "terms": Base("work", row)})
-    for step in steps:
+    names = Words(code, row.places, {**_sampled(words), "terms": Base("work", row.words)})
+    for step in row.steps:
         names.all(step)
-    entries = ((code.entry("terms"), code.threads), (_sums(plan, words, row), words.terms))
-    return _Made(entries, words.samples * row)
+    return _Made(((code.entry("terms"), code.threads), (_sums(plan, words, row.words), words.terms)))
 
 
 def _sums(plan: Plan, words: Extents, row: int) -> str:
@@ -133,26 +124,19 @@ def _sums(plan: Plan, words: Extents, row: int) -> str:
 
 def _update(plan: Plan, role: Role) -> _Made:
     """Each thread does one coordinate, in as many kernels as have to wait for each other."""
-    program, words = update_program(plan, role), extents(plan, role)
+    made, words = update_waves(plan, role), extents(plan, role)
     by_rows = plan.system.has_own_rows
     bases = {
         "state": Base("state"),
         "mean": Base("total" if by_rows else "sums", divisor=words.total - 1),
         "work": Base("work"),
     }
-    made = waves(used(program.steps, program.places))
-    places, work = dict(program.places), 0
-    for waved in (each for wave in made for each in wave if each.is_stored):
-        name = waved.step.assignment.target
-        if name not in places:
-            places[name] = Place("work", work, is_compact=waved.step.part is not None)
-            work += waved.step.count
     entries = []
-    for number, wave in enumerate(made):
+    for number, wave in enumerate(made.waves):
         code = Code(plan.system.word, max(each.step.count for each in wave))
-        _put_wave(code, Words(code, places, bases), wave)
+        _put_wave(code, Words(code, made.places, bases), wave)
         entries.append((code.entry(f"update_{number}"), code.threads))
-    return _Made(tuple(entries), work)
+    return _Made(tuple(entries))
 
 
 def _put_wave(code: Code, names: Words, wave: Sequence[Waved]) -> None:
@@ -171,26 +155,18 @@ def _local(plan: Plan, role: Role) -> _Made:
     What all coordinates share every thread computes for itself, in a row of `work`. The first thread's comes
     into the state by a kernel of its own, since threads may begin after others have ended.
     """
-    program, words = local_program(plan, role), extents(plan, role)
-    steps = used(program.steps, program.places)
-    own = [step.count for step in steps if step.part is not None]
-    shared = [step.assignment for step in steps if step.part is None]
-    lasting = {each.target: each.size for each in shared if not each.local}
-    if not own and not lasting:
+    program, words, row = local_program(plan, role), extents(plan, role), local_row(plan, role)
+    if not row.threads:
         return _Made()
-    in_row = lasting | {each.target: each.size for each in shared if each.size > 1}
-    firsts = accumulate(in_row.values(), initial=0)
-    rows = {name: Place("row", first) for name, first in zip(in_row, firsts, strict=False)}
-    row = sum(in_row.values())
-    code = Code(plan.system.word, max(own, default=1))
-    bases = {"state": Base("state"), "sample": Base("samples", moves=True), "row": Base("work", row)}
-    states = {_at_first(name): program.places[name] for name in lasting}
-    names = Words(code, {**program.places, **rows, **states}, bases)
-    for name, size in lasting.items():
+    code = Code(plan.system.word, row.threads)
+    bases = {"state": Base("state"), "sample": Base("samples", moves=True), "row": Base("work", row.words)}
+    states = {_at_first(name): program.places[name] for name in row.lasting}
+    names = Words(code, {**program.places, **row.places, **states}, bases)
+    for name, size in row.lasting.items():
         names.all(_copy(name, _at_first(name), size))
     with code.loop(0, words.samples):
         names.forget()
-        for step in steps:
+        for step in row.steps:
             if step.part is None:
                 names.all(step)
             else:
@@ -198,13 +174,13 @@ def _local(plan: Plan, role: Role) -> _Made:
                     names.here(step)
         code.advance(names.address("sample"), words.sample)
     entries = [(code.entry("update_0"), code.threads)]
-    if lasting:
-        code = Code(plan.system.word, max(lasting.values()))
-        names = Words(code, {**rows, **states}, {"state": bases["state"], "row": Base("work")})
-        copies = [_copy(_at_first(name), name, size) for name, size in lasting.items()]
+    if row.lasting:
+        code = Code(plan.system.word, max(row.lasting.values()))
+        names = Words(code, {**row.places, **states}, {"state": bases["state"], "row": Base("work")})
+        copies = [_copy(_at_first(name), name, size) for name, size in row.lasting.items()]
         _put_wave(code, names, [Waved(each, is_everywhere=False, is_stored=False) for each in copies])
         entries.append((code.entry("update_1"), code.threads))
-    return _Made(tuple(entries), row * entries[0][1])
+    return _Made(tuple(entries))
 
 
 def _at_first(name: str) -> str:

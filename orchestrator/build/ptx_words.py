@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from orchestrator.build.places import Place, Step
 from orchestrator.build.ptx import THREAD, Code, constant
 from orchestrator.plan.ownership import Part
+from orchestrator.plan.places import Place, Step
 from orchestrator.plan.tree import (
     Binary,
     Dot,

@@ -15,12 +15,12 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from orchestrator.admit.memory import restore_words
-from orchestrator.build.counted import buffers
 from orchestrator.build.expressions import constant
 from orchestrator.build.kernels import kernels
-from orchestrator.build.places import extents
 from orchestrator.build.programs import programs
 from orchestrator.plan.model import Field, Plan, Role
+from orchestrator.plan.places import extents
+from orchestrator.plan.resident import buffers
 from orchestrator.plan.rounds import window_words
 from orchestrator.spec.device import DeviceSpec
 
@@ -117,7 +117,7 @@ def _device_values(plan: Plan, role: Role, device: DeviceSpec) -> dict[str, obje
         "product": _text(device.product),
         "product_json": _text(json.dumps(device.product, ensure_ascii=False)),
         "capability": str(capability).split("."),
-        "lease_bytes": sum(buffers(plan, role, made).values()),
+        "lease_bytes": sum(buffers(plan, role).values()),
         "drivers": tuple(memory) if isinstance(memory, Mapping) else (),
     }
 

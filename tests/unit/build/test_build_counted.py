@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.build.counted import Counted, buffers, counted
+from orchestrator.build.counted import Counted, counted
 from orchestrator.build.kernels import kernels
 from orchestrator.build.render import render_header
 from orchestrator.plan.derive import derive
 from orchestrator.plan.model import Plan, Role
 from orchestrator.plan.ownership import Ownership
+from orchestrator.plan.resident import buffers
 from orchestrator.spec.read import read_device, read_run
 
 CONTENT = Path(__file__).resolve().parents[3]
@@ -90,7 +91,7 @@ def test_the_header_of_a_device_role_says_what_is_counted(name: str) -> None:
     host, text = (render_header(plan, role, native, each) for each in (None, device))
     same, said = text.split("/* The kernels", 1)
     assert host == f"{same.replace('#define IS_DEVICE 1', '#define IS_DEVICE 0').rstrip()}\n\n#endif\n"
-    assert f"#define LEASE_BYTES {sum(buffers(plan, role, made).values())}u" in said
+    assert f"#define LEASE_BYTES {sum(buffers(plan, role).values())}u" in said
     assert f"#define UPDATE_KERNELS {len(made.update)}u" in said
     assert '#define DEVICE_PRODUCT "NVIDIA GeForce RTX 3070"' in said
     assert r'#define DEVICE_PRODUCT_JSON "\042NVIDIA GeForce RTX 3070\042"' in said

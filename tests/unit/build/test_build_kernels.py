@@ -31,7 +31,7 @@ def shipped(name: str) -> Plan:
         ("diabetes", (0, 100, 11, (10,))),
         ("adam", (0, 100, 11, (10, 10))),
         ("wide-adam", (0, 9, 5002, (5000, 5000))),
-        ("coordinates", (442, 442, 4, (3,))),
+        ("coordinates", (442, 442, 6, (5,))),
         ("correlations", (0, 442, 1, (2,))),
     ],
 )

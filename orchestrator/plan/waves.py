@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 
-from orchestrator.build.places import Step
+from orchestrator.plan.places import Step
 from orchestrator.plan.tree import Binary, Expression, Negate, SquareRoot, Word, names
 
 
