@@ -1,11 +1,15 @@
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import os
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
-from role_bench import Bench, benches
+from role_bench import CONTENT, Bench, benches
 from role_plans import Case
+from standin_bench import CARD, OTHER, Driver
+
+from orchestrator.build.standin import Card, StandIn, build_standin
 
 
 @pytest.fixture(scope="session")
@@ -17,3 +21,19 @@ def program_cache(cache: Path) -> Path:
 @pytest.fixture
 def bench(tmp_path: Path, program_cache: Path) -> Iterator[Callable[[Case], Bench]]:
     yield from benches(tmp_path, program_cache)
+
+
+@pytest.fixture(scope="session")
+def standin(program_cache: Path) -> StandIn:
+    return build_standin(CONTENT, program_cache, f"{os.uname().machine}-linux")
+
+
+@pytest.fixture
+def driver(standin: StandIn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Driver]:
+    """A stand-in's driver in this process, with its work folder as the current one."""
+
+    def begin(cards: Sequence[Card] = (OTHER, CARD)) -> Driver:
+        monkeypatch.chdir(tmp_path)
+        return Driver(tmp_path, standin.libcuda, cards)
+
+    return begin

@@ -73,6 +73,9 @@ class Driver:
     def function(self, text: str, name: str = "k") -> ctypes.c_void_p:
         result, module = self.load(text)
         assert result == 0, text
+        return self.entry(module, name)
+
+    def entry(self, module: ctypes.c_void_p, name: str) -> ctypes.c_void_p:
         found = ctypes.c_void_p()
         assert self.cuda.cuModuleGetFunction(ctypes.byref(found), module, name.encode()) == 0
         return found

@@ -11,37 +11,18 @@ from pathlib import Path
 import pytest
 import safetensors.numpy
 from role_bench import ARM, CONTENT, Setup
-from role_plans import Case, roles
+from role_narrow import narrow
+from role_plans import REPLICATED, Case
 
 from orchestrator.admit.memory import demand
 from orchestrator.build.compile import Made, build_program
 from orchestrator.build.elf import describe
 from orchestrator.oracle.kinds import reference_of
 from orchestrator.oracle.reference import Reference, Version, bits, held_words, state_digest
-from orchestrator.plan.derive import derive
 from orchestrator.plan.ownership import Ownership
 from orchestrator.plan.topology import Topology, star
-from orchestrator.spec.read import read_run
 
-SPECS = CONTENT / "specs"
 ALL = Ownership("partitioned", "partitioned", "partitioned")
-REPLICATED = Ownership("replicated", "replicated", "replicated")
-
-
-def narrow(folder: Path, name: str, topology: Topology, ownership: Ownership = REPLICATED) -> Case:
-    """A shipped run with its words made binary32."""
-    run = (SPECS / "runs" / f"{name}.yaml").read_text(encoding="utf-8")
-    path = SPECS / "systems" / run.partition("../systems/")[2].partition("\n")[0]
-    system = path.read_text(encoding="utf-8").replace("binary64-ordered", "binary32-ordered")
-    (folder / path.name).write_text(system.replace("../data/", f"{SPECS}/data/"), encoding="utf-8")
-    (folder / "run.yaml").write_text(run.replace("../systems/", ""), encoding="utf-8")
-    planned = derive(read_run(folder / "run.yaml"))
-    rows, count = planned.plan.system.rows, topology.roles
-    each = rows // (count + 1) if planned.plan.system.has_own_rows else 0
-    first = rows - each * (count - 1) if each else 0
-    who = roles(*((f"r{index}", each if index else first) for index in range(count)))
-    plan = replace(planned.plan, roles=who, topology=topology, ownership=ownership)
-    return Case(plan, tuple(planned.words))
 
 
 def versions(case: Case, updates: int) -> list[Version]:

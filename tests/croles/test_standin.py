@@ -2,36 +2,13 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Sequence
-from pathlib import Path
-
-import pytest
-from role_bench import CONTENT
-from standin_bench import CARD, HEAD, OTHER, Driver, doubles, kernel
+from standin_bench import CARD, HEAD, OTHER, doubles, kernel
 
 from orchestrator.build import standin
-from orchestrator.build.standin import Card, StandIn, build_standin
-
-Start = Callable[..., Driver]
 
 
-@pytest.fixture(scope="module")
-def made(program_cache: Path) -> StandIn:
-    return build_standin(CONTENT, program_cache, f"{os.uname().machine}-linux")
-
-
-@pytest.fixture
-def start(made: StandIn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Start:
-    def begin(cards: Sequence[Card] = (OTHER, CARD)) -> Driver:
-        monkeypatch.chdir(tmp_path)
-        return Driver(tmp_path, made.libcuda, cards)
-
-    return begin
-
-
-def test_a_kernel_computes_in_the_card_s_memory(start):
-    driver = start()
+def test_a_kernel_computes_in_the_card_s_memory(driver):
+    driver = driver()
     driver.begin()
     body = "ld.global.f64 f0,[a1]; mul.rn.f64 f0,f0,f0; st.global.f64 [a1],f0; ret;"
     at = driver.put(doubles(*range(256)))
@@ -42,8 +19,8 @@ def test_a_kernel_computes_in_the_card_s_memory(start):
     assert ours == standin.Calls(CARD.minor, 10, 1, 1, 2048, 2048, 2048, 0, 0)
 
 
-def test_what_is_not_known_is_refused(start):
-    driver = start()
+def test_what_is_not_known_is_refused(driver):
+    driver = driver()
     driver.begin()
     assert driver.load(HEAD + kernel("ret;"))[0] == 0
     for body in (
