@@ -75,6 +75,8 @@ class Label(StrEnum):
     TUNNEL_REFUSED = "tunnel-refused"
     SETUP_FAILED = "setup-failed"
     COMPILER = "compiler"
+    PTX = "ptx"
+    ASSEMBLER_MISSING = "assembler-missing"
     ELF = "elf"
     TARGET_ARCH = "target-arch"
     POD_CHANGED = "pod-changed"

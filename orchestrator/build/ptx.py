@@ -41,6 +41,15 @@ _VERSIONS = {
 }
 LEAST_CAPABILITY = "7.5"
 
+OPERATIONS = frozenset(
+    (
+        *("mov.u32", "mad.lo.u32", "add.u32", "setp.ge.u32", "setp.lt.u32", "mad.wide.u32", "add.u64"),
+        *("bra", "ret", "ld.param.u64", "ld.global.f", "st.global.f", "mov.f", "neg.f", "sqrt.rn.f"),
+        *("add.rn.f", "sub.rn.f", "mul.rn.f", "div.rn.f"),
+    )
+)
+"""All instructions that kernels are made of; those on words end in `.f64` or `.f32`."""
+
 Kind = Literal["p", "r", "a", "f"]
 """Registers: predicates, 32-bit counts, addresses, words."""
 

@@ -8,16 +8,12 @@ from pathlib import Path
 import pytest
 
 from orchestrator.build.kernels import kernels
+from orchestrator.build.ptx import OPERATIONS
 from orchestrator.plan.derive import derive
 from orchestrator.plan.model import Plan
 from orchestrator.spec.read import read_run
 
 RUNS = Path(__file__).resolve().parents[3] / "specs" / "runs"
-OPERATIONS = {
-    *("mov.u32", "mad.lo.u32", "add.u32", "setp.ge.u32", "setp.lt.u32", "mad.wide.u32", "add.u64"),
-    *("bra", "ret", "ld.param.u64", "ld.global.f", "st.global.f", "mov.f", "neg.f", "sqrt.rn.f"),
-    *("add.rn.f", "sub.rn.f", "mul.rn.f", "div.rn.f"),
-}
 
 
 def shipped(name: str) -> Plan:
