@@ -10,18 +10,22 @@ import operator
 from array import array
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
+from role_plans import Case
 from standin_bench import Driver
 
 from orchestrator.build.kernels import Kernels, kernels
-from orchestrator.build.places import Extents, extents, own_means_of
 from orchestrator.build.ptx import BLOCK
 from orchestrator.oracle.arithmetic import single
+from orchestrator.oracle.kinds import reference_of
 from orchestrator.oracle.reference import Version, held_words
 from orchestrator.plan.derive import own_samples
 from orchestrator.plan.model import Plan, Role
+from orchestrator.plan.places import Extents, extents, own_means_of
 
 Words = Sequence[float]
+UPDATES = 2
 
 
 @dataclass(frozen=True)
@@ -133,3 +137,24 @@ def _own(each: Card, total: Words) -> list[float]:
             at += field.size
 
     return [*means(), *total[-1 - len(system.results) :]]
+
+
+def check(driver: Driver, case: Case) -> None:
+    """Two updates leave the reference's words in every role, with no error and no race.
+
+    Raises:
+        NonFiniteError: the reference leaves the finite numbers.
+    """
+    plan, words = case.plan, array(case.plan.system.word.typecode, case.words)
+    driver.begin()
+    cards = [card(driver, plan, role, words) for role in plan.roles]
+    reference = reference_of(plan, words)
+    before = reference.initial()
+    for version in islice(reference.versions(), UPDATES):
+        held, results = advance(cards, before)
+        expected = [held_words(plan, role, version.words) for role in plan.roles]
+        assert [words.tobytes() for words in held] == [words.tobytes() for words in expected]
+        assert results == list(version.results.values())
+        before = version
+    (calls,) = driver.calls()
+    assert (calls.error, calls.races) == (0, 0)
