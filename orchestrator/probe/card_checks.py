@@ -151,6 +151,8 @@ def _mig_row(card: Card) -> Row:
     mode = card.mig.known
     is_cut = bool(card.mig_devices) or (mode is not None and mode.lower() != "disabled")
     verdict: Verdict = "fail" if is_cut or card.mig.state == "broken" else "pass"
+    if card.mig.state == "untold" and not is_cut and not _WHOLE.intersection(card.sources):
+        verdict = "unknown"
     got = f"{card.mig}, {card.mig_devices} parts" if card.mig_devices else str(card.mig)
     hint = "`nvidia-smi -mig 0` there, as its owner"
     return Row("mig-off", verdict, card.sources, "off, or not supported", got, Label.DEVICE_MIG, hint=hint)

@@ -69,7 +69,8 @@ class Card:
         mig_devices: how many parts it is cut into.
         reset: why a reset or a reboot is pending; known and empty if none is.
         repairs: memory that is replaced at the next reset, which the driver does not ask for yet.
-        pcie_generation: of the link at most.
+        pcie_generation: of the link at most, as it is built in.
+        own_generation: of the link at most that the card itself can have.
         pcie_width: lanes of the link at most.
         compute_mode: who may use it.
         virtualization: as told: `None`, `Pass-Through`, `VGPU`.
@@ -93,6 +94,7 @@ class Card:
     reset: Value[str] = field(default_factory=untold)
     repairs: tuple[str, ...] = ()
     pcie_generation: Value[int] = field(default_factory=untold)
+    own_generation: Value[int] = field(default_factory=untold)
     pcie_width: Value[int] = field(default_factory=untold)
     compute_mode: Value[str] = field(default_factory=untold)
     virtualization: Value[str] = field(default_factory=untold)

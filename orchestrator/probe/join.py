@@ -12,11 +12,11 @@ from dataclasses import fields, replace
 from typing import Any, Final
 
 from orchestrator.errors import Label
-from orchestrator.probe import smi_csv
+from orchestrator.probe import smi_csv, smi_tables
 from orchestrator.probe.inventory import PROC, Card, Fault, Inventory, Process, Reading
 from orchestrator.probe.values import Value, broken, untold
 
-_PROCESSES_ONLY: Final = smi_csv.APPS
+_PROCESSES_ONLY: Final = (smi_csv.APPS, smi_tables.PMON)
 _IDENTITY: Final = ("minor", "uuid", "product")
 _REQUIRED: Final = ("bus", "minor", "uuid", "product", "total_mib", "used_mib")
 """What every driver tells of a card, if only as not supported."""
@@ -63,7 +63,7 @@ def join(readings: Sequence[Reading], whole: Iterable[str] = ()) -> Inventory:
 
 def _nothing(readings: Sequence[Reading]) -> Fault:
     """Why there is no card where no tool failed."""
-    if all(reading.source == _PROCESSES_ONLY for reading in readings):
+    if all(reading.source in _PROCESSES_ONLY for reading in readings):
         message = "only processes were asked for (got no list of cards, expected one)"
         return Fault(Label.DEVICE_INVENTORY, message)
     return Fault(

@@ -17,7 +17,7 @@ from orchestrator.probe.join import join
 from orchestrator.probe.machine import read_information, read_machine
 from orchestrator.probe.smi_csv import read_apps, read_query
 from orchestrator.probe.smi_errors import HARMLESS, ended, is_rocm, said_instead
-from orchestrator.probe.smi_tables import read_list, read_rocm, read_table
+from orchestrator.probe.smi_tables import read_list, read_pmon, read_rocm, read_table
 from orchestrator.probe.smi_text import read_text
 from orchestrator.probe.smi_xml import read_xml
 
@@ -31,6 +31,7 @@ READERS: Final[dict[str, Callable[[str], Reading]]] = {
     "list": read_list,
     "table": read_table,
     "information": read_information,
+    "pmon": read_pmon,
     "rocm": read_rocm,
 }
 _WHOLE: Final = (smi_xml.SOURCE, smi_text.SOURCE)

@@ -43,12 +43,14 @@ FIELDS: Final = {
     "mig": Field(("mig_mode/current_mig",), ("mig mode/current",), ("mig.mode.current",)),
     "compute_mode": Field(("compute_mode",), ("compute mode",), ("compute_mode",)),
     "pcie_generation": Field(
-        ("pci/pci_gpu_link_info/pcie_gen/max_device_link_gen", "pci/pci_gpu_link_info/pcie_gen/max_link_gen"),
-        (
-            "pci/gpu link info/pcie generation/device max",
-            "pci/gpu link info/pcie generation/max",
-        ),
-        ("pcie.link.gen.gpumax", "pcie.link.gen.max"),
+        ("pci/pci_gpu_link_info/pcie_gen/max_link_gen",),
+        ("pci/gpu link info/pcie generation/max",),
+        ("pcie.link.gen.max",),
+    ),
+    "own_generation": Field(
+        ("pci/pci_gpu_link_info/pcie_gen/max_device_link_gen",),
+        ("pci/gpu link info/pcie generation/device max",),
+        ("pcie.link.gen.gpumax",),
     ),
     "pcie_width": Field(
         ("pci/pci_gpu_link_info/link_widths/max_link_width",),
@@ -70,6 +72,7 @@ _READERS: Final[dict[str, Callable[[str], Any]]] = {
     "used_mib": values.whole,
     "utilization": values.whole,
     "pcie_generation": values.whole,
+    "own_generation": values.whole,
     "pcie_width": values.width,
 }
 # what a healthy card answers with a value or with N/A, never with an error

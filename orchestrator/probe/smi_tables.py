@@ -1,4 +1,4 @@
-"""The tables for people: plain `nvidia-smi`, `nvidia-smi -L`, and `rocm-smi` of another vendor.
+"""The tables for people: plain `nvidia-smi`, `nvidia-smi -L`, `pmon`, and `rocm-smi` of another vendor.
 
 They have no minor, so no card is bound by them; they are read for what people paste. A name that the table
 has cut is not known.
@@ -14,10 +14,12 @@ from typing import Final
 from orchestrator.errors import Label
 from orchestrator.probe import values
 from orchestrator.probe.inventory import Card, Fault, Reading
+from orchestrator.probe.smi_fields import process_of
 from orchestrator.probe.values import Value, one_line, read
 
 LIST: Final = "nvidia-smi -L"
 TABLE: Final = "nvidia-smi"
+PMON: Final = "nvidia-smi pmon"
 ROCM: Final = "rocm-smi"
 _GPU: Final = re.compile(r"GPU (\d{1,4}): (.+?)(?: \(UUID: ([^)]*)\))?")
 _MIG: Final = re.compile(r"\s+MIG .*\(UUID: MIG-.*\)")
@@ -70,6 +72,20 @@ def read_table(text: str) -> Reading:
 
 def _uncut(name: str) -> Value[str]:
     return read("N/A" if name.endswith("...") else name, values.word)
+
+
+def read_pmon(text: str) -> Reading:
+    """The processes of `pmon`: by a card's index, which is not what cards are known by."""
+    lines = text.split("\n")[:-1]
+    columns = next((line[1:].split() for line in lines if line.startswith("# gpu")), [])
+    rows = [line.split(maxsplit=max(len(columns) - 1, 0)) for line in lines if not line.startswith("#")]
+    told = [dict(zip(columns, row, strict=True)) for row in rows if row and len(row) == len(columns)]
+    processes = tuple(
+        process_of({"pid": row.get("pid"), "name": row.get("command")}.get, row.get("type", ""))
+        for row in told
+        if row.get("pid") != "-"
+    )
+    return Reading(PMON, elsewhere=processes)
 
 
 def read_rocm(text: str) -> Reading:

@@ -1,0 +1,34 @@
+"""Which tool printed a text that somebody kept: by what no other tool prints.
+
+For captures without the command beside them; what was asked by `commands()` is known by its name.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+_KINDS: Final = (
+    ("xml", r"<nvidia_smi_log\b"),
+    ("text", r"^=+NVSMI LOG=+\r?$"),
+    ("rocm", r"ROCm System Management Interface|ROCM-SMI"),
+    ("machine", r"^== end$"),
+    ("table", r"^\| NVIDIA-SMI [0-9.]+ "),
+    ("pmon", r"^# gpu +pid +type\b"),
+    ("list", r"^GPU [0-9]+: .*\(UUID: "),
+    ("information", r"^Device Minor:"),
+    ("apps", r"^(?=.*\bpid\b)[a-z_]+(?: \[[^]]*\])?(?:, [a-z_]+(?: \[[^]]*\])?)*\r?$"),
+    ("query", r"^(?:[a-zA-Z0-9_.]+(?: \[[^]]*\])?, )+[a-zA-Z0-9_.]+(?: \[[^]]*\])?\r?$"),
+)
+_FAILED: Final = (
+    r"^(?:NVIDIA-SMI has failed|Failed to initialize NVML|No devices were found|Unable to determine)"
+)
+
+
+def recognise(text: str) -> str | None:
+    """The kind of a text, as `read` calls it; None if it is none that tells of cards.
+
+    An error of nvidia-smi's is the same whatever it was asked: it counts as an answer to `xml`.
+    """
+    kinds = (*_KINDS, ("xml", _FAILED))
+    return next((kind for kind, mark in kinds if re.search(mark, text, re.MULTILINE)), None)
