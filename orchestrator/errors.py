@@ -55,6 +55,10 @@ class Label(StrEnum):
     # what is pasted on a command line
     SSH_LINE = "ssh-line"
     # admission
+    PLANNING_BUDGET = "planning-budget"
+    GRAPH_MALFORMED = "graph-malformed"
+    PLACEMENT_INVALID = "placement-invalid"
+    LINK_MISSING = "link-missing"
     CAPACITY_UNKNOWN = "capacity-unknown"
     CAPACITY_EXCEEDED = "capacity-exceeded"
     # machines
