@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -88,6 +88,7 @@ class _Gate:
                 "path": str(lane.path),
                 **step_json(lane.outcome),
                 "programs": [program.as_json() for program in lane.programs],
+                "kernels": {name: asdict(report) for name, report in lane.kernels.items()},
             }
             for lane in self.lanes
         ]

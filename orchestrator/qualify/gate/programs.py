@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from orchestrator.build.assemble import Report, assemble
 from orchestrator.build.compile import Made, Program, build_programs
 from orchestrator.build.elf import verify
+from orchestrator.build.kernels import kernels
+from orchestrator.build.ptx import architecture
 from orchestrator.build.rebuild import differences
 from orchestrator.plan.derive import Planned, unsupported
 from orchestrator.plan.model import Plan, Role
@@ -99,6 +102,21 @@ def faults(plan: Plan, built: Built) -> Iterator[str]:
     data, role = built.program.data, built.role.name
     for problem in verify(data, target=built.made.target, plan=plan.digest, role=role):
         yield f"{built}: {problem}"
+
+
+def assembled(plan: Plan, built: Iterable[Built]) -> Mapping[str, Report]:
+    """What the kernels of device roles take of their cards; by program, none of a host role.
+
+    Raises:
+        RefusedError, UndecidedError: see `assemble`.
+    """
+    modules: dict[str, dict[str, str]] = {}
+    for each in built:
+        if each.made.device is not None:
+            capability = str(each.made.device.facts["compute_capability"].value)
+            ptx = kernels(plan, each.role, capability).ptx
+            modules.setdefault(architecture(capability), {})[str(each)] = ptx
+    return {name: report for of_one in modules.values() for name, report in assemble(of_one).items()}
 
 
 def others(plan: Plan, groups: Iterable[Group], content_root: Path) -> tuple[str, ...]:

@@ -7,19 +7,20 @@ that does not pass is the last: what would follow is about something else.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
 from orchestrator.admit.host import admit
-from orchestrator.errors import OrchError, RefusedError, UndecidedError
+from orchestrator.build.assemble import Report
+from orchestrator.errors import Label, OrchError, RefusedError, UndecidedError
 from orchestrator.plan.command import command_plan
 from orchestrator.plan.derive import Planned, derive, unbuilt
 from orchestrator.plan.model import Plan
 from orchestrator.qualify.checks import Check, StepOutcome, Verdict, equal, worst
-from orchestrator.qualify.gate.programs import Group, build, faults, others, wanted
+from orchestrator.qualify.gate.programs import Group, assembled, build, faults, others, wanted
 from orchestrator.spec.device import DeviceSpec
 from orchestrator.spec.lane import LaneSpec
 from orchestrator.spec.program import CommandRunSpec
@@ -40,12 +41,14 @@ class StaticHalf:
         lane: as read; None where it is refused.
         outcome: the checks, as of a step that is called like the lane.
         programs: what was built, as paired and then as swapped; of a user's own program none.
+        kernels: by device role's program what its kernels take of the card.
     """
 
     path: Path
     lane: LaneSpec | None
     outcome: StepOutcome
     programs: Group
+    kernels: Mapping[str, Report]
 
     @property
     def grade(self) -> str:
@@ -64,6 +67,7 @@ def static_half(path: Path, content_root: Path, profiles: Sequence[DeviceSpec] =
     began, notes = time.monotonic(), _Notes(path)
     lane: LaneSpec | None = None
     built: Group = ()
+    reports: Mapping[str, Report] = {}
     with suppress(_EndError):
         lane = notes.of("validate", "the lane and all that it names", lambda: read_lane(path))
         if isinstance(lane.run, CommandRunSpec):
@@ -76,8 +80,9 @@ def static_half(path: Path, content_root: Path, profiles: Sequence[DeviceSpec] =
             )
             built = tuple(each for group in groups for each in group)
             _looked_at(notes, plan, groups, content_root)
+            reports = _assembled(notes, plan, built)
     name = lane.name if lane else path.stem
-    return StaticHalf(path, lane, notes.outcome(name, began), built)
+    return StaticHalf(path, lane, notes.outcome(name, began), built, reports)
 
 
 def _command(notes: _Notes, run: CommandRunSpec) -> None:
@@ -110,8 +115,22 @@ def _looked_at(notes: _Notes, plan: Plan, groups: tuple[Group, ...], content_roo
     notes.put(equal("rebuild-identity", (), "the same bytes", "; ".join(found) or "the same bytes"))
 
 
+def _assembled(notes: _Notes, plan: Plan, built: Group) -> Mapping[str, Report]:
+    """The kernels of device roles as machine code, which takes NVIDIA's assembler, and no card."""
+    if not any(each.made.device for each in built):
+        return {}
+    return notes.of("ptx", "no spills, and nothing contracted", lambda: assembled(plan, built))
+
+
 class _EndError(Exception):
     """A check did not pass."""
+
+
+def _is_undecided(error: OrchError) -> bool:
+    """Whether it says nothing of the lane: a tool that is not there has refused nothing."""
+    if isinstance(error, RefusedError):
+        return all(refusal.label is Label.ASSEMBLER_MISSING for refusal in error.refusals)
+    return isinstance(error, UndecidedError)
 
 
 class _Notes:
@@ -126,7 +145,7 @@ class _Notes:
         try:
             value = act()
         except OrchError as error:
-            verdict = Verdict.UNKNOWN if isinstance(error, UndecidedError) else Verdict.FAIL
+            verdict = Verdict.UNKNOWN if _is_undecided(error) else Verdict.FAIL
             self.put(Check(name, verdict, (str(self._path),), expected, str(error)))
             raise _EndError from error
         self.put(Check(name, Verdict.PASS, (str(self._path),), expected, expected))
