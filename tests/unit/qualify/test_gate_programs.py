@@ -6,8 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator.build import assembler
+from orchestrator.build.compile import Made, Program
+from orchestrator.errors import RefusedError
 from orchestrator.plan.derive import derive
-from orchestrator.qualify.gate.programs import Pairings, one_of_each_architecture, wanted
+from orchestrator.qualify.gate.programs import Built, Pairings, assembled, one_of_each_architecture, wanted
 from orchestrator.spec.read import read_device, read_lane
 from orchestrator.spec.run import RunSpec
 
@@ -55,3 +58,32 @@ def test_of_cards_of_one_architecture_one_is_enough_and_of_what_no_kernel_is_for
     assert len(set(chosen)) == len(chosen)
     assert "8.6" in chosen
     assert not {"6.1", "7.0", None} & set(chosen)
+
+
+def of_one_lane(root: Path) -> tuple[object, tuple[Built, ...]]:
+    spec = read_lane(root / "lanes" / "adam-gpu.yaml")
+    assert isinstance(spec.run, RunSpec)
+    planned = derive(spec.run)
+    profiles = [read_device(path) for path in (root / "specs" / "devices").glob("*.yaml")]
+    pairings = [pair for each in wanted(planned, spec, one_of_each_architecture(profiles)) for pair in each]
+    return planned.plan, tuple(Built(*pair, Program(pair[0].name, pair[1].target, b"")) for pair in pairings)
+
+
+def test_kernels_are_assembled_for_the_cards_that_programs_are_for(root: Path):
+    plan, built = of_one_lane(root)
+    reports = assembled(plan, built)
+    assert set(reports) == {str(each) for each in built if each.made.device}
+    assert reports["worker1 for nvidia-geforce-rtx-3070"].architecture == "sm_86"
+    for report in reports.values():
+        assert report.usage
+        assert all(used.spills == used.stack == 0 for used in report.usage.values())
+
+
+def test_without_the_tools_kernels_are_not_decided(root: Path, monkeypatch: pytest.MonkeyPatch):
+    plan, built = of_one_lane(root)
+    monkeypatch.setattr(assembler, "_WHEEL", "no.such.wheel")
+    monkeypatch.setenv("PATH", str(root))
+    with pytest.raises(RefusedError, match="assembler-missing"):
+        assembled(plan, built)
+    host = tuple(Built(each.role, Made(each.made.target), each.program) for each in built)
+    assert assembled(plan, host) == {}
