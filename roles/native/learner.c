@@ -11,9 +11,11 @@ enum { SAMPLE_FILE_WORDS = ROLE_SAMPLES * SAMPLE_WORDS, SAMPLES_PER_LOOK_AT_THE_
 /* One word more where a role may have none: it has an array too. */
 static word state[HELD_WORDS + 1];
 static word samples[SAMPLE_FILE_WORDS + 1];
+#if !IS_DEVICE
 static word terms[TERM_WORDS + 1];
 #if FORWARD_COUNT
 static word sums[TERM_WORDS + 1]; /* over all samples, of what is this role's own */
+#endif
 #endif
 
 uint64_t learner_bits(double value)
@@ -23,7 +25,7 @@ uint64_t learner_bits(double value)
     return bits;
 }
 
-static void check_finite(const word *words, size_t count)
+void learner_check_finite(const word *words, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         if ((learner_bits((double)words[i]) >> 52 & 0x7ff) == 0x7ff)
@@ -41,7 +43,12 @@ void learner_load_samples(const uint8_t digest[32])
     sha256_of(samples, SIZE, found);
     if (memcmp(found, digest, sizeof found) != 0)
         refuse("data-chunk");
-    check_finite(samples, SAMPLE_FILE_WORDS);
+    learner_check_finite(samples, SAMPLE_FILE_WORDS);
+}
+
+const word *learner_samples(void)
+{
+    return samples;
 }
 
 void learner_begin(void)
@@ -68,8 +75,10 @@ word *learner_word(uint32_t field, uint64_t coordinate)
 
 void learner_check_state(void)
 {
-    check_finite(state, HELD_WORDS);
+    learner_check_finite(state, HELD_WORDS);
 }
+
+#if !IS_DEVICE
 
 /* A sample's words. Now and then a look at the clock. */
 static const word *sample(size_t number)
@@ -89,7 +98,7 @@ static void add_terms(const word *parameters, const word *forward, word *total)
     }
 }
 
-void learner_contribute(const word *parameters, word combined[COMBINED_WORDS])
+void learner_contribute(word *parameters, word combined[COMBINED_WORDS])
 {
     memset(combined, 0, COMBINED_WORDS * sizeof(word));
 #if FORWARD_COUNT
@@ -101,18 +110,21 @@ void learner_contribute(const word *parameters, word combined[COMBINED_WORDS])
     combined[MASS_WORD] = (word)ROLE_MASS;
 }
 
+#endif
+
 void learner_check_total(const word total[TOTAL_WORDS])
 {
-    check_finite(total, TOTAL_WORDS);
+    learner_check_finite(total, TOTAL_WORDS);
 }
 
+#if !IS_DEVICE
 #if FORWARD_COUNT
 
 void learner_complete(word total[TOTAL_WORDS])
 {
     memset(sums, 0, sizeof sums);
     add_terms(learner_field(0), total, sums);
-    check_finite(sums, TERM_WORDS);
+    learner_check_finite(sums, TERM_WORDS);
     memcpy(total + OWN_MEAN_WORDS, sums + SUM_WORDS, RESULT_WORDS * sizeof(word));
 }
 
@@ -150,6 +162,8 @@ void learner_update(word total[TOTAL_WORDS])
     update(total);
     learner_check_state();
 }
+
+#endif
 
 void learner_digest(uint8_t digest[32])
 {

@@ -16,7 +16,7 @@
 
 enum { STDOUT = 1, SIGNAL_PIPE = 13, SIGNAL_FILE_SIZE = 25, IGNORE = 1 };
 
-enum { RESULT_LINE_BYTES = 512 + NAME_BYTES * (RESULT_WORDS + 1) };
+enum { RESULT_LINE_BYTES = 512 + NAME_BYTES * (RESULT_WORDS + 1 + 4 * IS_DEVICE) };
 
 static void say_results(const struct binding *binding, uint64_t version, const word total[TOTAL_WORDS])
 {
@@ -25,7 +25,8 @@ static void say_results(const struct binding *binding, uint64_t version, const w
     uint8_t digest[SHA256_BYTES];
     const char *between = "";
     learner_digest(digest);
-    text_put(&text, "{\"epoch\":%u,\"held\":%u,\"mode\":\"%n\",\"results\":{", binding->epoch, (uint64_t)HELD_WORDS,
+    learner_begin_line(&text);
+    text_put(&text, LINE_BEGINS "\"epoch\":%u,\"held\":%u,\"mode\":\"%n\",\"results\":{", binding->epoch, (uint64_t)HELD_WORDS,
              binding->mode == MODE_TRAIN ? "train" : "evaluate");
     for (uint32_t i = 0; i < RESULT_WORDS; i++) {
         uint64_t bits = learner_bits((double)total[OWN_MEAN_WORDS + RESULTS[i].place]);
@@ -59,6 +60,7 @@ static void play(const char *folder)
         learner_begin();
     if (binding.mode == MODE_TRAIN && binding.target <= start)
         refuse("binding");
+    learner_settle(&binding);
     if (IS_ROOT && binding.mode == MODE_TRAIN)
         publish_withdraw(&binding); /* before others are met, none of whom publishes before */
     if (HAS_PEERS) {

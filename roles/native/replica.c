@@ -63,7 +63,7 @@ void replica_materialize(uint64_t version)
     replica.version = version;
 }
 
-const word *replica_contribute(uint64_t version)
+word *replica_contribute(uint64_t version)
 {
     if (!replica.words)
         refuse("data-parallel-replica-released");
@@ -98,7 +98,7 @@ void replica_materialize(uint64_t version)
     (void)version;
 }
 
-const word *replica_contribute(uint64_t version)
+word *replica_contribute(uint64_t version)
 {
     (void)version;
     return learner_field(0);

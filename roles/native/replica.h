@@ -18,7 +18,7 @@ void replica_materialize(uint64_t version);
 
 /* The parameters to contribute from, in field and index order. Refuses `data-parallel-replica-released` if none are
  * live, `data-parallel-replica-version` if they are of another version. */
-const word *replica_contribute(uint64_t version);
+word *replica_contribute(uint64_t version);
 
 void replica_release(void);
 

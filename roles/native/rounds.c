@@ -36,8 +36,10 @@ static void assemble(uint64_t version)
     struct selection selection = {FRAME_SELECT, version, 0, FIELD_COUNT, REPLICATED, take_updated};
     selection_gather(&selection);
     for (uint32_t field = 0; field < FIELD_COUNT; field++)
-        if (FIELDS[field].holding == REPLICATED)
+        if (FIELDS[field].holding == REPLICATED) {
             streams_deliver(FRAME_SELECTED, version, learner_field(field), FIELDS[field].size);
+            learner_renew(field);
+        }
 }
 
 #else
@@ -78,4 +80,5 @@ void rounds_train(const struct binding *binding, uint64_t start, word total[COMB
 void rounds_evaluate(uint64_t start, word total[COMBINED_WORDS])
 {
     compute_total(start, start, total);
+    learner_capture();
 }

@@ -1,0 +1,23 @@
+#include "library.h"
+
+#include <stdint.h>
+
+#include "memory.h"
+
+enum { RESOLVE_NOW = 2 };
+
+void *library_open(const char *name)
+{
+    return dlopen(name, RESOLVE_NOW);
+}
+
+bool library_take(void *library, const char *const *names, size_t count, void *table)
+{
+    for (size_t i = 0; i < count; i++) {
+        void *found = dlsym(library, names[i]);
+        if (!found)
+            return false;
+        memcpy((uint8_t *)table + i * sizeof found, &found, sizeof found);
+    }
+    return true;
+}
