@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.content import CONTENT, TARGET
-from orchestrator.build.compile import FLAGS
+from orchestrator.build.compile import FLAGS, STATIC
 
 SOURCES = Path(__file__).with_name("combine_role")
 RUNTIME = ("clock", "exchange", "files", "frame", "memory", "net", "refuse", "text")
@@ -51,7 +51,7 @@ def compile_role(folder: Path, target: str = TARGET, more: Sequence[str] = ()) -
     units = [SOURCES / "main.c", roles / "native" / "schedule.c"]
     units += [roles / "runtime" / f"{name}.c" for name in RUNTIME]
     includes = [f"-I{each}" for each in (SOURCES, roles / "runtime", roles / "native")]
-    command = [sys.executable, "-m", "ziglang", "cc", "-target", target, *FLAGS, *more, *includes]
+    command = [sys.executable, "-m", "ziglang", "cc", "-target", target, STATIC, *FLAGS, *more, *includes]
     cache = str(folder / "zig")
     environment = {**os.environ, "ZIG_GLOBAL_CACHE_DIR": cache, "ZIG_LOCAL_CACHE_DIR": cache}
     subprocess.run([*command, *map(str, units), "-o", str(program)], env=environment, check=True)

@@ -2,17 +2,20 @@
 
 Knows the sources and the flags; knows no deployment, and not how a compiler is run. A program is a function
 of header, sources, flags and compiler alone: the same bytes come from any folder, cache and user.
+
+There are two kinds. A role that computes on the host is static. One that has a card loads the driver's library,
+which a static program cannot: it has an interpreter, and takes two functions from the node's libdl.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from orchestrator.build.compiler import PROGRAM, Task, compile_all, version
+from orchestrator.build.compiler import PROGRAM, Task, compile_all, identity
 from orchestrator.build.kept import keep, recall
 from orchestrator.build.render import TEMPLATE, render_header
 from orchestrator.errors import Label, Refusal, RefusedError, Where
@@ -29,12 +32,32 @@ FLAGS = (
     *("-std=c11", "-Wall", "-Wextra", "-Wconversion", "-Werror"),
     *("-Os", "-Xclang", "-Oz", "-flto", "-fomit-frame-pointer"),
     "-mno-implicit-float",  # no vector registers for moving words about: functions begin and end shorter
-    *("-ffreestanding", "-nostdlib", "-static", "-s"),
+    *("-ffreestanding", "-nostdlib", "-s"),
     *("-ffunction-sections", "-fdata-sections", "-Wl,--gc-sections", "-Wl,--build-id=none"),
     *("-fno-stack-protector", "-fno-unwind-tables", "-fno-asynchronous-unwind-tables"),
     "-fno-math-errno",  # a square root is one instruction, not a call
     "-ffp-contract=off",  # last: the compiler's driver sets its own before
 )
+STATIC = "-static"
+
+LIBRARY = "libdl.so.2"
+LIBRARY_SOURCE = "link/libdl.c"
+"""What stands for the library while a device role is linked; the node's own may be of any age."""
+
+_LIBRARY_FLAGS = ("-shared", "-nostdlib", "-ffreestanding", "-Wl,--build-id=none", f"-Wl,-soname,{LIBRARY}")
+_DYNAMIC = (
+    *("-no-pie", "-fvisibility=hidden"),
+    *("-Wl,-z,now", "-Wl,--hash-style=sysv"),  # that table says how many symbols there are
+)
+
+INTERPRETERS = {"x86_64-linux": "/lib64/ld-linux-x86-64.so.2", "aarch64-linux": "/lib/ld-linux-aarch64.so.1"}
+"""Which program loads a dynamic one: part of each platform's ABI."""
+
+DEVICE_FILES = (
+    *("runtime/device.c", "runtime/inventory.c", "runtime/library.c"),
+    "native/learner_device.c",
+)
+"""What only roles with a card are made of."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +126,7 @@ def build_programs(  # noqa: PLR0913  # what programs are made of, and how
         UndecidedError: the compiler cannot be started, was ended by a signal, or did not end in time.
     """
     tasks = [_task(content_root / "roles", plan, role, made) for role, made in pairings]
-    keys = [_key(task.sources, made) for task, (_, made) in zip(tasks, pairings, strict=True)]
+    keys = [identity(task) for task in tasks]
     kept = {key: data for key in keys if cache is not None and (data := recall(cache, key)) is not None}
     missing = [(key, task) for key, task in zip(keys, tasks, strict=True) if key not in kept]
     built = compile_all([task for _, task in missing], workers or os.cpu_count() or 1, check)
@@ -128,9 +151,15 @@ def _task(roles: Path, plan: Plan, role: Role, made: Made) -> Task:
         expected = " or ".join(TARGETS)
         message = f"no native program can be made for this target (got {target}, expected {expected})"
         raise RefusedError([Refusal(Label.TARGET_UNSUPPORTED, message, Where(role.name))])
+    sources = _sources(roles, plan, role, made.device)
     includes = [f"-I{each}" for each in FOLDERS]
-    arguments = ("-target", target, *includes, UNIT, "-o", PROGRAM, *FLAGS)
-    return Task(role.name, arguments, _sources(roles, plan, role, made.device))
+    arguments = ("-target", target, *includes, UNIT, "-o", PROGRAM)
+    if made.device is None:
+        return Task(role.name, (*arguments, STATIC, *FLAGS), sources)
+    loader = f"-Wl,-dynamic-linker,{INTERPRETERS[target]}"
+    library = ("-target", target, LIBRARY_SOURCE, "-o", LIBRARY, *_LIBRARY_FLAGS)
+    sources[LIBRARY_SOURCE] = (roles / LIBRARY_SOURCE).read_bytes()
+    return Task(role.name, (*arguments, LIBRARY, loader, *_DYNAMIC, *FLAGS), sources, before=library)
 
 
 def _sources(roles: Path, plan: Plan, role: Role, device: DeviceSpec | None) -> dict[str, bytes]:
@@ -139,6 +168,7 @@ def _sources(roles: Path, plan: Plan, role: Role, device: DeviceSpec | None) -> 
         f"{folder}/{path.name}": path.read_bytes()
         for folder in FOLDERS
         for path in sorted((roles / folder).glob("*.[ch]"))
+        if device is not None or f"{folder}/{path.name}" not in DEVICE_FILES
     }
     # one unit: every header is read once, and one compiler instead of twenty works at half the cost
     files[UNIT] = "".join(f'#include "{name}"\n' for name in files if name.endswith(".c")).encode()
@@ -146,11 +176,3 @@ def _sources(roles: Path, plan: Plan, role: Role, device: DeviceSpec | None) -> 
     files[f"native/{TEMPLATE.removesuffix('.j2')}"] = header.encode()
     return files
 
-
-def _key(sources: Mapping[str, bytes], made: Made) -> str:
-    key = hashlib.sha256()
-    for part in (version(), made.target, *FLAGS, *sources):
-        key.update(f"{len(part)}:{part}".encode())
-    for data in sources.values():
-        key.update(hashlib.sha256(data).digest())
-    return key.hexdigest()

@@ -49,11 +49,13 @@ class Task:
         role: whose it is, for messages.
         arguments: of the compiler, which runs beside the sources and is to write the file `PROGRAM`.
         sources: bytes by name; a name may have one folder in it.
+        before: arguments of a compiler that makes there what the first one needs; none if empty.
     """
 
     role: str
     arguments: tuple[str, ...]
     sources: Mapping[str, bytes]
+    before: tuple[str, ...] = ()
 
 
 def version() -> str:
@@ -71,7 +73,7 @@ def version() -> str:
 def identity(task: Task) -> str:
     """SHA-256 of all that a program is a function of: compiler, arguments and sources."""
     key = hashlib.sha256()
-    for part in (version(), *task.arguments, *task.sources):
+    for part in (version(), *task.before, *task.arguments, *task.sources):
         key.update(f"{len(part)}:{part}".encode())
     for data in task.sources.values():
         key.update(hashlib.sha256(data).digest())
@@ -129,16 +131,20 @@ class _Compiler:
             self._folder = Path(tempfile.mkdtemp(prefix=f"{_FOLDER}{os.getpid()}-"))
         except OSError as error:
             raise self._unstarted(error) from error
+        self._left = deque(each for each in (task.before, task.arguments) if each)
         try:
-            self._process = self._start()
+            self._place()
+            self._process = self._start(self._left.popleft())
         except OSError as error:
             shutil.rmtree(self._folder, ignore_errors=True)
             raise self._unstarted(error) from error
 
-    def _start(self) -> subprocess.Popen[bytes]:
+    def _place(self) -> None:
         for name, data in self._task.sources.items():
             (self._folder / name).parent.mkdir(exist_ok=True)
             (self._folder / name).write_bytes(data)
+
+    def _start(self, arguments: tuple[str, ...]) -> subprocess.Popen[bytes]:
         environment = {
             "PATH": os.environ.get("PATH", os.defpath),
             "HOME": str(self._folder),
@@ -147,7 +153,7 @@ class _Compiler:
             "ZIG_LOCAL_CACHE_DIR": str(self._folder / "zig"),
         }
         return subprocess.Popen(
-            [_executable(), "cc", *self._task.arguments],
+            [_executable(), "cc", *arguments],
             cwd=self._folder,
             env=environment,
             stdin=subprocess.DEVNULL,
@@ -166,7 +172,18 @@ class _Compiler:
         """Whether it has, by itself or by its deadline. Reads what it says in between."""
         has_ended = self._process.poll() is not None or time.monotonic() >= self._limit
         self._listen()
+        if self._process.returncode == 0 and self._left:
+            self._go_on()
+            return False
         return has_ended
+
+    def _go_on(self) -> None:
+        if self._process.stderr is not None:
+            self._process.stderr.close()
+        try:
+            self._process = self._start(self._left.popleft())
+        except OSError as error:
+            raise self._unstarted(error) from error
 
     def _listen(self) -> None:
         """Reads what waits in the pipe; never waits for its end, which a child of a killed one may hold."""

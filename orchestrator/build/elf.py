@@ -8,18 +8,22 @@ from __future__ import annotations
 import hashlib
 import re
 import struct
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
 
 from orchestrator.build.bind import SECTION, section_offset
 from orchestrator.build.binding import SIZE, Binding, BindingError
-from orchestrator.build.image import Image, UnreadableError, read_image
+from orchestrator.build.compile import INTERPRETERS, LIBRARY
+from orchestrator.build.image import Image, Linking, UnreadableError, read_image
 
 PLAN_SECTION = ".orch.plan"
 # the plan's digest and the system's, the role's index and its name, ended and filled up with zeros
 _IDENTITY = struct.Struct("<32s32sI")
 _FILLED_TO = 4
 _NAME = re.compile(rb"[A-Za-z0-9_-][A-Za-z0-9_.-]*")
+
+IMPORTS = ("dlopen", "dlsym")
+"""All that a device role takes from the node's library: what loads others."""
 
 MACHINES = {"x86_64-linux": "EM_X86_64", "aarch64-linux": "EM_AARCH64"}
 
@@ -58,7 +62,12 @@ class Identity:
 
 
 def verify(
-    data: bytes, *, target: str | None, plan: str | None, role: str | None = None
+    data: bytes,
+    *,
+    target: str | None,
+    plan: str | None,
+    role: str | None = None,
+    is_device: bool | None = False,
 ) -> tuple[ElfProblem, ...]:
     """What is wrong with an executable or program; nothing if it is sound.
 
@@ -67,6 +76,7 @@ def verify(
         target: what it must be made for; None takes any that we build for.
         plan: digest, hex, of the plan that it must carry and be bound to; None takes any.
         role: name of the role that it must be; None takes any.
+        is_device: whether it must be one that loads a card's driver, and so not static; None takes either.
     """
     try:
         image = read_image(data)
@@ -75,7 +85,7 @@ def verify(
     identity = _identity(image)
     return (
         *_machine(image, target),
-        *_static(image),
+        *_linked(image, is_device=is_device),
         *_memory(image, len(data)),
         *_carried(identity, plan, role),
         *_binding(image, data, plan or (identity.plan if identity else None)),
@@ -96,6 +106,7 @@ def describe(data: bytes) -> dict[str, object]:
         "target": next(targets, None),
         "kind": image.kind,
         "machine": image.machine,
+        "linking": image.linking and asdict(image.linking),
         "memory_bytes": memory_bytes(image),
         "plan": identity and identity.plan,
         "system": identity and identity.system,
@@ -124,12 +135,35 @@ def _machine(image: Image, target: str | None) -> Iterator[ElfProblem]:
         yield ElfProblem("machine", "not 64-bit and little-endian")
 
 
-def _static(image: Image) -> Iterator[ElfProblem]:
+def _linked(image: Image, *, is_device: bool | None) -> Iterator[ElfProblem]:
     if image.kind not in ("ET_EXEC", "ET_DYN"):
         yield ElfProblem("static", f"not an executable (got {image.kind}, expected ET_EXEC)")
+    if is_device is True or (is_device is None and image.linking is not None):
+        yield from _dynamic(image)
+        return
     for segment in image.segments:
         if segment.kind in ("PT_INTERP", "PT_DYNAMIC"):
             yield ElfProblem("static", f"needs a loader: it has a {segment.kind} segment")
+
+
+def _dynamic(image: Image) -> Iterator[ElfProblem]:
+    """The one way in which a device role depends on its node."""
+    linking = image.linking or Linking()
+    loaders = {MACHINES[target]: path for target, path in INTERPRETERS.items()}
+    loader = loaders.get(image.machine)
+    for what, got, expected in (
+        ("interpreters", linking.interpreters, (loader,)),
+        ("libraries", linking.needed, (LIBRARY,)),
+        ("imported names", tuple(sorted(linking.imports)), IMPORTS),
+        ("exported names", linking.exports, ()),
+    ):
+        if got != expected:
+            said = f"(got {_listed(got)}, expected {_listed(expected)})"
+            yield ElfProblem("dynamic", f"it has other {what} {said}")
+
+
+def _listed(names: Iterable[str | None]) -> str:
+    return ", ".join(map(repr, names)) or "none"
 
 
 def _memory(image: Image, size: int) -> Iterator[ElfProblem]:

@@ -6,7 +6,10 @@ Knows pyelftools, whose errors do not leave this module; knows nothing about wha
 from __future__ import annotations
 
 import io
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import Any
 
 from elftools.elf.elffile import ELFFile
 
@@ -66,6 +69,23 @@ class Segment:
 
 
 @dataclass(frozen=True)
+class Linking:
+    """What a dynamic file asks of the machine that loads it, in file order.
+
+    Attributes:
+        interpreters: paths of programs that are to load it.
+        needed: libraries.
+        imports: names that they must have.
+        exports: names that it has for them.
+    """
+
+    interpreters: tuple[str, ...] = ()
+    needed: tuple[str, ...] = ()
+    imports: tuple[str, ...] = ()
+    exports: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Image:
     """An ELF file.
 
@@ -77,6 +97,7 @@ class Image:
         entry: address of the first instruction.
         segments: in file order.
         sections: in file order.
+        linking: what a dynamic file says of others, nothing where it cannot be read; None of a static one.
     """
 
     bits: int
@@ -86,6 +107,7 @@ class Image:
     entry: int
     segments: tuple[Segment, ...]
     sections: tuple[Section, ...]
+    linking: Linking | None
 
     def sections_named(self, name: str) -> tuple[Section, ...]:
         """Every section of this name: a hostile file may have more than one."""
@@ -122,7 +144,33 @@ def _image(file: ELFFile, data: bytes) -> Image:
         entry=header["e_entry"],
         segments=tuple(_segment(file.get_segment(index)) for index in range(counts[0])),
         sections=tuple(_section(file.get_section(index), data) for index in range(counts[1])),
+        linking=_linking(file),
     )
+
+
+def _linking(file: ELFFile) -> Linking | None:
+    found = [each for each in file.iter_segments() if each.header["p_type"] in ("PT_INTERP", "PT_DYNAMIC")]
+    if not found:
+        return None
+    with suppress(Exception):  # pyelftools raises whatever its parsing trips over
+        dynamic = [each for each in found if each.header["p_type"] == "PT_DYNAMIC"]
+        symbols = [symbol for each in dynamic for symbol in _bounded(each.iter_symbols()) if symbol.name]
+        return Linking(
+            interpreters=tuple(
+                each.get_interp_name() for each in found if each.header["p_type"] == "PT_INTERP"
+            ),
+            needed=tuple(tag.needed for each in dynamic for tag in _bounded(each.iter_tags("DT_NEEDED"))),
+            imports=tuple(each.name for each in symbols if each["st_shndx"] == "SHN_UNDEF"),
+            exports=tuple(each.name for each in symbols if each["st_shndx"] != "SHN_UNDEF"),
+        )
+    return Linking()
+
+
+def _bounded(entries: Iterable[Any]) -> Iterator[Any]:
+    for number, entry in enumerate(entries):
+        if number == MOST_ENTRIES:
+            raise UnreadableError(f"too many entries (got more, expected {MOST_ENTRIES} at most)")
+        yield entry
 
 
 def _segment(segment: object) -> Segment:

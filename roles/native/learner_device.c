@@ -37,9 +37,8 @@ static void launch(const char *kernel, uint64_t threads)
 
 void learner_settle(const struct binding *binding)
 {
-    static const char *const established[] = {DEVICE_DRIVERS NULL};
     static const struct device_profile profile = {
-        DEVICE_PRODUCT, {DEVICE_CAPABILITY_MAJOR, DEVICE_CAPABILITY_MINOR}, established, DEVICE_PTX, LEASE_BYTES,
+        DEVICE_PRODUCT, {DEVICE_CAPABILITY_MAJOR, DEVICE_CAPABILITY_MINOR}, DEVICE_DRIVERS, DEVICE_PTX, LEASE_BYTES,
     };
     device_open(binding, &profile);
     for (int i = 0; i < BUFFER_COUNT; i++)
@@ -118,19 +117,10 @@ void learner_capture(void)
 
 static void update(const word total[TOTAL_WORDS])
 {
-#if IS_LOCAL
-    (void)total;
-    launch("local", LOCAL_THREADS);
-#else
-    static const uint64_t threads[] = {UPDATE_THREADS 0};
-    char name[32];
-    if (!FORWARD_COUNT)
+    if (!FORWARD_COUNT && !IS_LOCAL)
         write(TOTAL, total, TOTAL_WORDS);
-    for (uint64_t i = 0; i < UPDATE_KERNELS; i++) {
-        text_name(name, "update_%u", i);
-        launch(name, threads[i]);
-    }
-#endif
+    for (uint32_t i = 0; i < UPDATE_KERNELS; i++)
+        launch(UPDATE_NAMES[i], UPDATE_THREADS[i]);
 }
 
 void learner_update(word total[TOTAL_WORDS])

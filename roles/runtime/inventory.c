@@ -10,7 +10,7 @@
 #define PROC "/proc/driver/nvidia"
 #define STAND_IN "standin"
 
-enum { FILE_BYTES = 4096, PATH_BYTES = 64 + NAME_BYTES };
+enum { FILE_BYTES = 4096, INFORMATION_PATH = 64 + NAME_BYTES };
 
 /* Of an entry of a folder, as the kernel gives it. */
 enum { SIZE_AT = 16, NAME_AT = 19 };
@@ -39,7 +39,7 @@ static void take_card(uint64_t minor, const char *bus)
 }
 
 /* A whole text file; false if there is none that can be read and fits. */
-static bool read_text(const char *name, char text[FILE_BYTES])
+static bool read_whole(const char *name, char text[FILE_BYTES])
 {
     uint64_t size = 0; /* files of the kernel have none */
     size_t used = 0;
@@ -81,10 +81,10 @@ static bool is_word_end(char letter)
 static void take_file(const char *folder, const char *bus)
 {
     static char text[FILE_BYTES];
-    char path[PATH_BYTES];
+    char path[INFORMATION_PATH];
     uint64_t minor = 0;
     text_name(path, "%n/%n/information", folder, bus);
-    if (!read_text(path, text))
+    if (!read_whole(path, text))
         refuse("device-inventory");
     struct scan number = {value_of(text, "Device Minor:"), false};
     scan_form(&number, "%u", &minor);
@@ -143,7 +143,7 @@ static void ask_kernel(bool is_simulated)
 {
     static char text[FILE_BYTES];
     take_folder(is_simulated ? STAND_IN PROC "/gpus" : PROC "/gpus");
-    if (read_text(is_simulated ? STAND_IN PROC "/version" : PROC "/version", text))
+    if (read_whole(is_simulated ? STAND_IN PROC "/version" : PROC "/version", text))
         find_release(text);
     search.found->source = "proc";
 }

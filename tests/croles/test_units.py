@@ -16,7 +16,7 @@ import pytest
 from role_bench import CONTENT
 from role_frames import Frame
 
-from orchestrator.build.compile import FLAGS
+from orchestrator.build.compile import FLAGS, STATIC
 
 UNITS = Path(__file__).parent / "units"
 RUNTIME = CONTENT / "roles" / "runtime"
@@ -36,7 +36,7 @@ def unit(request, tmp_path_factory, program_cache) -> Callable[[str], Unit]:
         environment = {**os.environ, "ZIG_GLOBAL_CACHE_DIR": str(program_cache / "zig")}
         environment["ZIG_LOCAL_CACHE_DIR"] = environment["ZIG_GLOBAL_CACHE_DIR"]
         sources = [str(UNITS / f"{name}.c"), *(str(RUNTIME / part) for part in PARTS)]
-        command = [sys.executable, "-m", "ziglang", "cc", "-target", HOST, *FLAGS, *sanitizers]
+        command = [sys.executable, "-m", "ziglang", "cc", "-target", HOST, STATIC, *FLAGS, *sanitizers]
         subprocess.run([*command, f"-I{RUNTIME}", *sources, "-o", program], env=environment, check=True)
 
         def run(data: bytes) -> bytes:

@@ -14,7 +14,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare `verify`."""
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     verify = actions.add_parser(
-        "verify", help="static, no interpreter, no segment both writable and executable, whole binding, plan"
+        "verify",
+        help="static, or as a device role is linked; no segment writable and executable; whole binding; plan",
     )
     verify.add_argument("files", nargs="+", type=Path, metavar="FILE", help="an executable")
     verify.add_argument(
@@ -39,7 +40,8 @@ def run(args: argparse.Namespace) -> int:
             problems = [f"cannot be read (got: {error.strerror}, expected a file)"]
         else:
             said = describe(data)
-            problems = [str(problem) for problem in verify(data, target=args.target, plan=args.plan)]
+            found = verify(data, target=args.target, plan=args.plan, is_device=None)
+            problems = [str(problem) for problem in found]
         results.append({"path": str(path), "sound": not problems, "problems": problems, **said})
         for problem in problems:
             complain(f"{path}: {Label.ELF}: {problem}")
