@@ -3,8 +3,8 @@
 Knows the sources and the flags; knows no deployment, and not how a compiler is run. A program is a function
 of header, sources, flags and compiler alone: the same bytes come from any folder, cache and user.
 
-There are two kinds. A role that computes on the host is static. One that has a card loads the driver's library,
-which a static program cannot: it has an interpreter, and takes two functions from the node's libdl.
+There are two kinds. A role that computes on the host is static. One that has a card loads the driver's
+library, which a static program cannot: it has an interpreter, and takes two functions from the node's libdl.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ INTERPRETERS = {"x86_64-linux": "/lib64/ld-linux-x86-64.so.2", "aarch64-linux": 
 """Which program loads a dynamic one: part of each platform's ABI."""
 
 DEVICE_FILES = (
-    *("runtime/device.c", "runtime/inventory.c", "runtime/library.c"),
+    *("runtime/device.c", "runtime/inventory.c", "runtime/dl.c"),
     "native/learner_device.c",
 )
 """What only roles with a card are made of."""
@@ -175,4 +175,3 @@ def _sources(roles: Path, plan: Plan, role: Role, device: DeviceSpec | None) -> 
     header = render_header(plan, role, roles / "native", device)
     files[f"native/{TEMPLATE.removesuffix('.j2')}"] = header.encode()
     return files
-

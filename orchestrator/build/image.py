@@ -149,7 +149,8 @@ def _image(file: ELFFile, data: bytes) -> Image:
 
 
 def _linking(file: ELFFile) -> Linking | None:
-    found = [each for each in file.iter_segments() if each.header["p_type"] in ("PT_INTERP", "PT_DYNAMIC")]
+    kinds = ("PT_INTERP", "PT_DYNAMIC")
+    found: list[Any] = [each for each in file.iter_segments() if each.header["p_type"] in kinds]
     if not found:
         return None
     with suppress(Exception):  # pyelftools raises whatever its parsing trips over

@@ -2,7 +2,7 @@
 
 #include "cuda.h"
 #include "inventory.h"
-#include "library.h"
+#include "dl.h"
 #include "memory.h"
 #include "refuse.h"
 
@@ -49,12 +49,12 @@ static void check_binding(void)
 /* A stand-in says that it is one: none is taken for a card, and no card for one. */
 static void *open_library(void)
 {
-    void *library = library_open(has_flag(DEVICE_SIMULATED) ? "standin/" CUDA : CUDA);
+    void *library = dl_open(has_flag(DEVICE_SIMULATED) ? "standin/" CUDA : CUDA);
     if (!library)
         refuse("device-library");
     if ((dlsym(library, "orch_stand_in") != NULL) != has_flag(DEVICE_SIMULATED))
         refuse("device-simulated");
-    if (!library_take(library, cuda_names, CUDA_COUNT, &cuda))
+    if (!dl_take(library, cuda_names, CUDA_COUNT, &cuda))
         refuse("device-library");
     int result = cuda.init(0);
     if (result != CUDA_FINE)
@@ -65,7 +65,7 @@ static void *open_library(void)
 static void check_uuid(void *library)
 {
     cuda_uuid uuid;
-    if (!library_take(library, cuda_uuid_names, 1, &uuid) && !library_take(library, cuda_uuid_names + 1, 1, &uuid))
+    if (!dl_take(library, cuda_uuid_names, 1, &uuid) && !dl_take(library, cuda_uuid_names + 1, 1, &uuid))
         refuse("device-library");
     if (uuid(device.uuid, device.card) != CUDA_FINE)
         refuse("device-lost");
@@ -208,7 +208,7 @@ void device_say(struct text *text, const char *product)
     text_put(text, "{\"allocated\":%u,\"from_device\":%u,\"inventory\":\"%n\",\"launches\":%u,\"minor\":%u",
              device.allocated, device.from_device, device.inventory.source, device.launches,
              (uint64_t)device.binding->minor);
-    text_put(text, ",\"product\":\"%n\",\"shadowed\":%n,\"simulated\":%n,\"to_device\":%u,\"uuid\":\"", product,
+    text_put(text, ",\"product\":%n,\"shadowed\":%n,\"simulated\":%n,\"to_device\":%u,\"uuid\":\"", product,
              has_flag(DEVICE_SHADOWED) ? "true" : "false", has_flag(DEVICE_SIMULATED) ? "true" : "false",
              device.to_device);
     put_uuid(text);

@@ -40,7 +40,7 @@ void *device_kernel(const char *name);
 /* Starts so many threads of a kernel; of none nothing. Refuses `device-lost` on any error. */
 void device_launch(void *kernel, uint64_t threads, void **parameters);
 
-/* What the card was and did, as one JSON object. `product` is the profile's as JSON has it. */
+/* What the card was and did, as one JSON object. `product` is the profile's, in JSON. */
 void device_say(struct text *text, const char *product);
 
 #endif

@@ -1,7 +1,7 @@
 #include "inventory.h"
 
 #include "files.h"
-#include "library.h"
+#include "dl.h"
 #include "memory.h"
 #include "refuse.h"
 #include "system.h"
@@ -171,9 +171,9 @@ static void check_answer(int result)
 
 static void ask_library(bool is_simulated)
 {
-    void *library = library_open(is_simulated ? STAND_IN "/libnvidia-ml.so.1" : "libnvidia-ml.so.1");
+    void *library = dl_open(is_simulated ? STAND_IN "/libnvidia-ml.so.1" : "libnvidia-ml.so.1");
     unsigned count = 0;
-    if (!library || !library_take(library, NVML_NAMES, sizeof NVML_NAMES / sizeof *NVML_NAMES, &nvml))
+    if (!library || !dl_take(library, NVML_NAMES, sizeof NVML_NAMES / sizeof *NVML_NAMES, &nvml))
         refuse("device-inventory");
     check_answer(nvml.init());
     check_answer(nvml.count(&count));

@@ -21,6 +21,7 @@ from orchestrator.build.bind import bind
 from orchestrator.build.binding import NOWHERE, Binding
 from orchestrator.build.compile import Made, build_program
 from orchestrator.plan.model import Role
+from orchestrator.spec.device import DeviceSpec
 
 CONTENT = Path(__file__).resolve().parents[2]
 X86, ARM = "x86_64-linux", "aarch64-linux"
@@ -58,6 +59,7 @@ class Setup:
     restore: Path | None = None
     restore_sha256: str | None = None
     targets: Mapping[str, str] = field(default_factory=dict)
+    devices: Mapping[str, DeviceSpec] = field(default_factory=dict)
     content: Mapping[str, Path] = field(default_factory=dict)
     cases: Mapping[str, Case] = field(default_factory=dict)
     bind: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
@@ -117,7 +119,7 @@ class Bench:
         samples = case.samples(own)
         target = setup.targets.get(role.name, X86)
         content = setup.content.get(role.name, CONTENT)
-        program = build_program(case.plan, own, Made(target), content, self.cache)
+        program = build_program(case.plan, own, Made(target, setup.devices.get(role.name)), content, self.cache)
         binding = Binding(
             plan=case.plan.digest,
             run_id=self.run_id,

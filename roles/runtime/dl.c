@@ -1,4 +1,4 @@
-#include "library.h"
+#include "dl.h"
 
 #include <stdint.h>
 
@@ -6,12 +6,12 @@
 
 enum { RESOLVE_NOW = 2 };
 
-void *library_open(const char *name)
+void *dl_open(const char *name)
 {
     return dlopen(name, RESOLVE_NOW);
 }
 
-bool library_take(void *library, const char *const *names, size_t count, void *table)
+bool dl_take(void *library, const char *const *names, size_t count, void *table)
 {
     for (size_t i = 0; i < count; i++) {
         void *found = dlsym(library, names[i]);

@@ -1,6 +1,6 @@
 /* A library of the machine's, loaded at run time: the one thing that a device role takes from outside of itself. */
-#ifndef LIBRARY_H
-#define LIBRARY_H
+#ifndef DL_H
+#define DL_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -10,9 +10,9 @@ void *dlopen(const char *name, int how);
 void *dlsym(void *library, const char *name);
 
 /* The library, or NULL. A name with a slash is a file, any other is looked for where the machine keeps libraries. */
-void *library_open(const char *name);
+void *dl_open(const char *name);
 
 /* Fills a table of function pointers from names in the same order, `count` of both; false if one is not there. */
-bool library_take(void *library, const char *const *names, size_t count, void *table);
+bool dl_take(void *library, const char *const *names, size_t count, void *table);
 
 #endif
