@@ -119,7 +119,9 @@ class Bench:
         samples = case.samples(own)
         target = setup.targets.get(role.name, X86)
         content = setup.content.get(role.name, CONTENT)
-        program = build_program(case.plan, own, Made(target, setup.devices.get(role.name)), content, self.cache)
+        program = build_program(
+            case.plan, own, Made(target, setup.devices.get(role.name)), content, self.cache
+        )
         binding = Binding(
             plan=case.plan.digest,
             run_id=self.run_id,

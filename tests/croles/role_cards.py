@@ -14,7 +14,16 @@ from role_plans import Case
 from orchestrator.build.binding import DeviceBinding
 from orchestrator.build.counted import Counted, counted
 from orchestrator.build.kernels import kernels
-from orchestrator.build.standin import CALLS, Calls, Card, StandIn, build_standin, calls, cards_text, proc_tree
+from orchestrator.build.standin import (
+    CALLS,
+    Calls,
+    Card,
+    StandIn,
+    build_standin,
+    calls,
+    cards_text,
+    proc_tree,
+)
 from orchestrator.oracle.kinds import reference_of
 from orchestrator.oracle.reference import bits, held_words, state_digest
 from orchestrator.plan.model import Role
@@ -34,38 +43,32 @@ OWN = Card(
 )
 OTHER = replace(OWN, minor=2, uuid="GPU-77c00001-0203-0405-0607-08090a0b0c0d", bus="0000:01:00.0")
 BOUND = DeviceBinding(OWN.minor, OWN.uuid, is_simulated=True)
-LIBCUDA, NVML = "standin/libcuda.so.1", "standin/libnvidia-ml.so.1"
+LIBCUDA = "standin/libcuda.so.1"
 
 
 @dataclass(frozen=True)
 class Machine:
-    """What a device role finds on its machine."""
+    """What a device role finds on its machine, what it is bound to there, and what it was made for."""
 
     cards: Sequence[Card] = (OTHER, OWN)
     proc: Sequence[Card] | None = None  # what the kernel says of them, if something else
+    bound: DeviceBinding = BOUND
+    profile: DeviceSpec = PROFILE
 
     def place(self, work: Path, stand_in: StandIn) -> None:
         shown = self.cards if self.proc is None else self.proc
         files = {f"standin/proc/{name}": data for name, data in proc_tree(shown).items()}
         files |= {"standin/cards": cards_text(self.cards).encode(), LIBCUDA: stand_in.libcuda}
-        files[NVML] = getattr(stand_in,'libnvidia_ml',b'')
         for name, data in files.items():
             (work / name).parent.mkdir(parents=True, exist_ok=True)
             (work / name).write_bytes(data)
 
 
-def place(
-    run: Bench,
-    setup: Setup,
-    names: Sequence[str] = (),
-    machine: Machine = Machine(),
-    bound: DeviceBinding = BOUND,
-    profile: DeviceSpec = PROFILE,
-) -> None:
+def place(run: Bench, setup: Setup, names: Sequence[str] = (), machine: Machine = Machine()) -> None:
     """Places a run of which these roles, or all, have a card."""
     names = names or [role.name for role in run.case.plan.roles]
-    bind = {name: {**setup.bind.get(name, {}), "device": bound} for name in names}
-    run.place(replace(setup, devices=dict.fromkeys(names, profile), bind={**setup.bind, **bind}))
+    bind = {name: {**setup.bind.get(name, {}), "device": machine.bound} for name in names}
+    run.place(replace(setup, devices=dict.fromkeys(names, machine.profile), bind={**setup.bind, **bind}))
     stand_in = build_standin(CONTENT, run.cache, X86)
     for name in names:
         machine.place(run.work(name), stand_in)

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import product
-from pathlib import Path
 
 import pytest
 import role_cards
 import role_plans
-from role_bench import Setup, altered_content
+from role_bench import Setup
 from role_cards import BOUND, OTHER, OWN
-from role_plans import Case
 from test_kinds import shipped
-from test_narrow import narrow
-from test_partitions import ALL, partitioned
+from test_partitions import partitioned
 
 from orchestrator.build.counted import Counted
-from orchestrator.plan.topology import Topology, star
+from orchestrator.plan.topology import star
 
 SHADOWED = replace(BOUND, is_shadowed=True)
 CASES = {
