@@ -7,17 +7,19 @@ import shutil
 from pathlib import Path
 
 import pytest
-from lane_workshop import Workshop
+
+from orchestrator.cli.main import main
 
 DIABETES = "lanes/diabetes.yaml"
 
 
 @pytest.fixture
-def orch(workshop: Workshop):
+def orch(capsys: pytest.CaptureFixture[str]):
     def run(*arguments: object):
-        done = workshop.orch("checkpoint", *map(str, arguments), "--json")
-        assert done.stdout, done.stderr
-        return done.returncode, json.loads(done.stdout)
+        code = main(["checkpoint", *map(str, arguments), "--json"])
+        out, err = capsys.readouterr()
+        assert out, err
+        return code, json.loads(out)
 
     return run
 
