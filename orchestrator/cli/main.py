@@ -27,6 +27,8 @@ VERBS: dict[str, str] = {
     "run": "run a lane: experiments, counter-experiments, verdict, bundle",
     "gate": "hold every lane of a gate to what can be said without machines, and with those that are named",
     "pods": "write a rental down, look at it again, accept what changed",
+    "inventory": "show the cards of this machine or of a rental's nodes, and who uses them",
+    "profile": "write down what a card is known to hold, as it is seen",
     "judge": "recompute a bundle's verdict from its files alone",
     "stop": "end a lane that runs; what ran is collected and sealed",
     "logs": "show what the roles of the newest launch write",

@@ -73,6 +73,7 @@ class Card:
         own_generation: of the link at most that the card itself can have.
         pcie_width: lanes of the link at most.
         compute_mode: who may use it.
+        ecc: `Enabled` or `Disabled`; some products have less memory with it.
         virtualization: as told: `None`, `Pass-Through`, `VGPU`.
         broken: what of it answers with an error instead of a value, among what a healthy card tells.
         processes: None if no list of them was given: that is not "none".
@@ -97,6 +98,7 @@ class Card:
     own_generation: Value[int] = field(default_factory=untold)
     pcie_width: Value[int] = field(default_factory=untold)
     compute_mode: Value[str] = field(default_factory=untold)
+    ecc: Value[str] = field(default_factory=untold)
     virtualization: Value[str] = field(default_factory=untold)
     broken: tuple[str, ...] = ()
     processes: tuple[Process, ...] | None = None
@@ -130,12 +132,14 @@ class Fault:
         message: what is wrong, with "(got X, expected Y)".
         hint: the way out.
         source: the tool that said it.
+        is_undecided: whether nothing was said, so that it may be otherwise at another time.
     """
 
     label: Label
     message: str
     hint: str = ""
-    source: str = ""
+    source: str = field(default="", compare=False)
+    is_undecided: bool = False
 
     def __str__(self) -> str:
         hint = f"; {self.hint}" if self.hint else ""

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Final
 
+from orchestrator.errors import Label
 from orchestrator.probe import smi_text, smi_xml
 from orchestrator.probe.commands import Said
 from orchestrator.probe.inventory import Inventory, Reading
@@ -39,7 +40,7 @@ _OPTIONAL: Final = ("capability",)
 """A question that old drivers cannot answer."""
 _MOST_BYTES: Final = 16 << 20
 _LIBRARY: Final = re.compile(r"NVML library version: [0-9.]+", re.ASCII)
-STANDIN: Final = "orch stand-in"
+STANDIN: Final = "orch's stand-in"
 """What a stand-in's tools say of themselves, wherever a remark can stand."""
 
 
@@ -67,7 +68,9 @@ def _answer(kind: str, said: Said) -> Reading:
         warned = (f"{source}: a warning, exit code {said.exit}",) if said.exit else ()
         return replace(reading, notes=(*reading.notes, *warned), is_simulated=STANDIN in both)
     if kind in _OPTIONAL:
-        return Reading(source, notes=(f"{source}: {fault.message}",))
+        return Reading(
+            source, notes=() if fault.label == Label.DEVICE_ABSENT else (f"{source}: {fault.message}",)
+        )
     library = _LIBRARY.search(both)
     return Reading(source, faults=(fault,), notes=(library[0],) if library else ())
 

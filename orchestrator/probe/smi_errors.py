@@ -81,7 +81,7 @@ def ended(code: int | None, text: str, source: str) -> Fault | None:
     if code is None:
         message = f"hung: it did not end (got no answer, expected one within {DEADLINE_S:.0f} s)"
         hint = "a driver that does not answer is mended by a reboot of the host: rent another machine"
-        return Fault(Label.DEVICE_INVENTORY, message, hint, source)
+        return Fault(Label.DEVICE_INVENTORY, message, hint, source, is_undecided=True)
     if code in HARMLESS:
         return None
     label = Label.DEVICE_ABSENT if code in _ABSENT else Label.DEVICE_INVENTORY

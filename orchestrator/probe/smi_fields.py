@@ -57,6 +57,7 @@ FIELDS: Final = {
         ("pci/gpu link info/link width/max",),
         ("pcie.link.width.max",),
     ),
+    "ecc": Field(("ecc_mode/current_ecc",), ("ecc mode/current",), ("ecc.mode.current",)),
     "virtualization": Field(
         ("gpu_virtualization_mode/virtualization_mode",),
         ("gpu virtualization mode/virtualization mode", "virtualization mode"),
