@@ -22,12 +22,17 @@ LIBNVIDIA_ML = "libnvidia-ml.so.1"
 NVIDIA_SMI = "nvidia-smi"
 
 _UNIT = "unit.c"
-_SHARED_PARTS = ("runtime/memory.c", "runtime/refuse.c", "runtime/text.c", "runtime/files.c")
-_CARD_PARTS = ("standin/words.c", "standin/cards.c")
-_CUDA_PARTS = tuple(
-    f"standin/{name}.c"
-    for name in ("calls", "space", "names", "loader", "statement", "module", "launch", "cuda")
+_COMMON = (
+    *(f"runtime/{name}.c" for name in ("memory", "refuse", "text", "files")),
+    *(f"standin/{name}.c" for name in ("words", "cards")),
 )
+_CUDA = ("calls", "space", "names", "loader", "statement", "module", "launch", "cuda")
+_SMI = ("facts", "smi_log", "smi_query", "smi")
+_PARTS = {
+    LIBCUDA: tuple(f"standin/{name}.c" for name in _CUDA),
+    LIBNVIDIA_ML: ("standin/nvml.c",),
+    NVIDIA_SMI: ("runtime/clock.c", *(f"standin/{name}.c" for name in _SMI)),
+}
 
 FLAGS = (
     *("-std=c11", "-Wall", "-Wextra", "-Wconversion", "-Werror"),
@@ -50,9 +55,13 @@ class StandIn:
 
     Attributes:
         libcuda: a shared object that takes the place of `libcuda.so.1`.
+        libnvidia_ml: the same of `libnvidia-ml.so.1`.
+        nvidia_smi: a static executable, run where the file `cards` lies.
     """
 
     libcuda: bytes
+    libnvidia_ml: bytes
+    nvidia_smi: bytes
 
 
 @dataclass(frozen=True)
@@ -133,7 +142,7 @@ def build_standin(content_root: Path, cache: Path | None, target: str) -> StandI
         UndecidedError: the compiler cannot be started or did not end in time.
     """
     roles = content_root / "roles"
-    tasks = [_library(roles, target, LIBCUDA, _CUDA_PARTS)]
+    tasks = [_task(roles, target, name) for name in _PARTS]
     kept = [recall(cache, identity(task)) if cache is not None else None for task in tasks]
     missing = [task for task, data in zip(tasks, kept, strict=True) if data is None]
     made = iter(compile_all(missing, os.cpu_count() or 1, lambda: None))
@@ -146,22 +155,19 @@ def build_standin(content_root: Path, cache: Path | None, target: str) -> StandI
     return StandIn(*programs)
 
 
-def _library(roles: Path, target: str, name: str, parts: Sequence[str]) -> Task:
-    return _task(roles, target, name, parts, ("-shared", "-fPIC", f"-Wl,-soname,{name}"))
-
-
-def _task(roles: Path, target: str, name: str, parts: Sequence[str], kind: Sequence[str]) -> Task:
-    sources = {
-        f"{folder}/{path.name}": path.read_bytes()
-        for folder in ("runtime", "standin")
-        for path in sorted((roles / folder).glob("*.h"))
-    }
-    units = (*_SHARED_PARTS, *_CARD_PARTS, *parts)
-    sources |= {unit: (roles / unit).read_bytes() for unit in units}
+def _task(roles: Path, target: str, name: str) -> Task:
+    units = (*_COMMON, *_PARTS[name])
+    files = (*(roles / unit for unit in units), *_headers(roles))
+    sources = {f"{path.parent.name}/{path.name}": path.read_bytes() for path in files}
     # one unit, as roles are: names at file scope must differ
     sources[_UNIT] = "".join(f'#include "{unit}"\n' for unit in units).encode()
+    kind = ("-static",) if name == NVIDIA_SMI else ("-shared", "-fPIC", f"-Wl,-soname,{name}")
     arguments = ("-target", target, "-Iruntime", "-Istandin", _UNIT, "-o", PROGRAM, *kind, *FLAGS)
     return Task(f"the stand-in's {name}", arguments, sources)
+
+
+def _headers(roles: Path) -> tuple[Path, ...]:
+    return tuple(path for folder in ("runtime", "standin") for path in sorted((roles / folder).glob("*.h")))
 
 
 def cards_text(cards: Sequence[Card]) -> str:

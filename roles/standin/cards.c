@@ -35,7 +35,8 @@ static bool take_letter(const char **at, char letter)
 static bool take_address(const char **at, struct card *card)
 {
     return take_hex(at, &card->domain) && take_letter(at, ':') && take_hex(at, &card->bus) && take_letter(at, ':') &&
-           take_hex(at, &card->device) && take_letter(at, '.') && take_hex(at, &card->function);
+           take_hex(at, &card->device) && take_letter(at, '.') && take_hex(at, &card->function) &&
+           card->domain <= UINT16_MAX && card->bus <= UINT8_MAX && card->device < 32 && card->function < 8;
 }
 
 /* GPU- and 32 lower-case digits in groups of 8, 4, 4, 4 and 12. */
@@ -71,7 +72,7 @@ static bool take_fault(struct scan *scan, struct card *card)
 static bool take_product(struct scan *scan, struct card *card)
 {
     size_t used = 0;
-    while (*scan->at >= ' ' && *scan->at <= '~' && used < PRODUCT_BYTES - 1)
+    while (*scan->at >= ' ' && *scan->at <= '~' && *scan->at != '<' && *scan->at != '&' && used < PRODUCT_BYTES - 1)
         card->product[used++] = *scan->at++;
     return used > 0 && scan_has(scan, '\n');
 }
@@ -91,7 +92,8 @@ static bool take_card(struct scan *scan, struct card *card)
     if (!take_fault(scan, card))
         return false;
     scan_form(scan, " name=");
-    return !scan->failed && take_product(scan, card);
+    bool has_room = card->reserved_mib + card->used_mib <= card->memory_mib;
+    return !scan->failed && has_room && take_product(scan, card);
 }
 
 bool cards_read(const char *file, struct cards *cards)
@@ -126,6 +128,25 @@ int cards_at(const struct cards *cards, const char *address)
             return (int)i;
     }
     return -1;
+}
+
+void cards_put_hex(struct text *text, uint64_t number, unsigned digits)
+{
+    while (digits-- > 0) {
+        unsigned digit = number >> 4 * digits & 15;
+        char letter[] = {(char)(digit < 10 ? '0' + digit : 'A' - 10 + digit), 0};
+        text_put(text, "%n", letter);
+    }
+}
+
+void cards_put_address(struct text *text, const struct card *card, unsigned digits)
+{
+    cards_put_hex(text, card->domain, digits);
+    text_put(text, ":");
+    cards_put_hex(text, card->bus, 2);
+    text_put(text, ":");
+    cards_put_hex(text, card->device, 2);
+    text_put(text, ".%u", card->function);
 }
 
 struct release cards_release(const struct card *card)

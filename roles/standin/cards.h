@@ -49,6 +49,12 @@ bool cards_read(const char *file, struct cards *cards);
 /* The first card at a PCI address such as 0000:41:00.0, whatever its digits' case and leading zeros; -1: none. */
 int cards_at(const struct cards *cards, const char *address);
 
+/* A number in so many hexadecimal digits, in upper case. */
+void cards_put_hex(struct text *text, uint64_t number, unsigned digits);
+
+/* A card's PCI address with so many digits of the domain: 00000000:41:00.0. */
+void cards_put_address(struct text *text, const struct card *card, unsigned digits);
+
 /* What came with a driver: CUDA as 1000 x major + 10 x minor, and the newest PTX as 10 x major + minor. */
 struct release {
     uint64_t branch;
