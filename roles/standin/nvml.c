@@ -71,7 +71,7 @@ EXPORTED int nvmlShutdown(void)
 
 EXPORTED const char *nvmlErrorString(int result)
 {
-    return result == NVML_SUCCESS ? "Success" : "an error of orch's stand-in";
+    return result == NVML_SUCCESS ? "Success" : "an error of an orch stand-in";
 }
 
 EXPORTED int nvmlSystemGetDriverVersion(char *version, unsigned size)

@@ -1,13 +1,12 @@
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
 from role_bench import CONTENT, Bench, benches
 from role_plans import Case
-from standin_bench import CARD, OTHER, Driver
+from standin_bench import CARD, HOST, OTHER, Driver, sanitized
 
 from orchestrator.build.standin import Card, StandIn, build_standin
 
@@ -25,15 +24,19 @@ def bench(tmp_path: Path, program_cache: Path) -> Iterator[Callable[[Case], Benc
 
 @pytest.fixture(scope="session")
 def standin(program_cache: Path) -> StandIn:
-    return build_standin(CONTENT, program_cache, f"{os.uname().machine}-linux")
+    return build_standin(CONTENT, program_cache, HOST)
 
 
-@pytest.fixture
-def driver(standin: StandIn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Driver]:
+@pytest.fixture(params=["as-shipped", "sanitized"])
+def driver(
+    request: pytest.FixtureRequest, program_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., Driver]:
     """A stand-in's driver in this process, with its work folder as the current one."""
+    standin = request.getfixturevalue("standin")
+    libcuda = standin.libcuda if request.param == "as-shipped" else sanitized(program_cache)
 
     def begin(cards: Sequence[Card] = (OTHER, CARD)) -> Driver:
         monkeypatch.chdir(tmp_path)
-        return Driver(tmp_path, standin.libcuda, cards)
+        return Driver(tmp_path, libcuda, cards)
 
     return begin

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import struct
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from role_bench import CONTENT
+
+from orchestrator.build import standin
+from orchestrator.build.compiler import compile_all, identity
+from orchestrator.build.kept import keep, recall
 from orchestrator.build.standin import CALLS, CARDS, LIBCUDA, Calls, Card, calls, cards_text
+
+HOST = f"{os.uname().machine}-linux"
 
 CARD = Card(
     minor=3,
@@ -51,7 +59,7 @@ class Driver:
         (folder / "standin").mkdir()
         (folder / "standin" / CARDS).write_text(cards_text(cards))
         (folder / "standin" / LIBCUDA).write_bytes(libcuda)
-        self._calls = folder / CALLS
+        self.folder = folder
         self.cuda = ctypes.CDLL(str(folder / "standin" / LIBCUDA))
 
     def begin(self, bus: str = CARD.bus) -> None:
@@ -113,12 +121,20 @@ class Driver:
         return launched or self.cuda.cuCtxSynchronize()
 
     def calls(self) -> tuple[Calls, ...]:
-        return calls(self._calls.read_text())
+        return calls((self.folder / CALLS).read_text())
+
+
+def sanitized(cache: Path) -> bytes:
+    """The library with traps in place of undefined behaviour: what meets one ends this process."""
+    task = standin._task(CONTENT / "roles", HOST, LIBCUDA)
+    traps = ("-fsanitize=undefined", "-fsanitize-trap=undefined")
+    task = replace(task, arguments=(*task.arguments, *traps))
+    data = recall(cache, identity(task))
+    if data is None:
+        (data,) = compile_all([task], 1, lambda: None)
+        keep(cache, identity(task), data)
+    return data
 
 
 def doubles(*values: float) -> bytes:
     return struct.pack(f"<{len(values)}d", *values)
-
-
-def singles(*values: float) -> bytes:
-    return struct.pack(f"<{len(values)}f", *values)
