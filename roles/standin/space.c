@@ -3,7 +3,7 @@
 #include "memory.h"
 #include "system.h"
 
-enum { READ_WRITE = 3, PRIVATE_ANONYMOUS = 0x22 };
+enum { READ_WRITE = 3, PRIVATE_ANONYMOUS = 0x22, NOT_RESERVED = 0x4000 };
 
 struct slot space_slots[SPACE_SLOTS];
 
@@ -11,7 +11,7 @@ static size_t slots_used;
 
 void *space_pages(uint64_t size)
 {
-    long mapped = system_call6(CALL_MAP, 0, (long)size, READ_WRITE, PRIVATE_ANONYMOUS, -1, 0);
+    long mapped = system_call6(CALL_MAP, 0, (long)size, READ_WRITE, PRIVATE_ANONYMOUS | NOT_RESERVED, -1, 0);
     return mapped < 0 && mapped > -4096 ? NULL : (void *)(uintptr_t)mapped;
 }
 

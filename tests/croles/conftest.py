@@ -40,3 +40,11 @@ def driver(
         return Driver(tmp_path, libcuda, cards)
 
     return begin
+
+
+@pytest.fixture
+def ready(driver: Callable[..., Driver]) -> Driver:
+    """A driver with a context on the second of two cards."""
+    made = driver()
+    made.begin()
+    return made

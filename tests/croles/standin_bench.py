@@ -30,6 +30,7 @@ CARD = Card(
 )
 OTHER = replace(CARD, minor=0, uuid=CARD.uuid[:-1] + "0", bus="0001:0a:00.0", cc="7.5", name="Tesla T4")
 
+SQUARE = "ld.global.f64 f0,[a1]; mul.rn.f64 f0,f0,f0; st.global.f64 [a1],f0; ret;"
 HEAD = ".version 6.3\n.target sm_75\n.address_size 64\n"
 
 
