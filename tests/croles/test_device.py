@@ -1,40 +1,48 @@
-"""Device roles on the stand-in: the host's bits, one card touched, every launch and byte as counted."""
+"""Device roles on the stand-in: the reference's bits, one card touched, every launch and byte as counted."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import role_cards
 import role_plans
-from role_bench import Setup
-from role_cards import BOUND, OTHER, OWN
+from role_bench import Bench, Setup, altered_content
+from role_cards import BOUND, OTHER, OWN, Machine
+from role_plans import Case
 from test_kinds import shipped
+from test_narrow import narrow
 from test_partitions import partitioned
 
 from orchestrator.build.counted import Counted
 from orchestrator.plan.topology import star
 
-SHADOWED = replace(BOUND, is_shadowed=True)
-CASES = {
-    "pair": role_plans.pair,
-    "star": role_plans.star,
-    "adam": lambda: partitioned("adam", "seven"),
-    "coordinates": lambda: shipped("coordinates", star(2)),
-    "correlations": lambda: shipped("correlations", star(4)),
+SHADOWED = Machine(bound=replace(BOUND, is_shadowed=True))
+CASES: dict[str, Callable[[Path], Case]] = {
+    "pair": lambda _: role_plans.pair(),
+    "star": lambda _: role_plans.star(),
+    "partitioned": lambda _: partitioned("adam"),
+    "narrow": lambda folder: narrow(folder, "adam", star(2)),
+    "columns": lambda _: shipped("coordinates", star(2)),
+    "alone": lambda _: shipped("correlations", star(4)),
 }
 
 
-def check(run, updates: int, bound=BOUND) -> None:
+def check(
+    run: Bench, updates: int, start: int = 0, names: Sequence[str] = (), machine: Machine = Machine()
+) -> None:
     """Bits by the reference, counts by the plan and by the stand-in, no other card touched."""
     case = run.case
     ends = run.ends()
-    assert {role: run.progress(role) for role in ends} == role_cards.expected(case, updates), ends
-    for role in case.plan.roles:
-        device = ends[role.name].results["device"]
-        assert (device["uuid"], device["minor"], device["product"]) == (OWN.uuid, OWN.minor, OWN.name)
-        assert (device["simulated"], device["shadowed"]) == (True, bound.is_shadowed)
-        counted = role_cards.account(case, role, updates)
+    lines = {role: every[start:] for role, every in role_cards.expected(case, updates).items()}
+    assert {role: run.progress(role) for role in ends} == lines, ends
+    for role in (each for each in case.plan.roles if not names or each.name in names):
+        told = ends[role.name].results["device"]
+        assert (told["uuid"], told["minor"], told["product"]) == (OWN.uuid, OWN.minor, OWN.name)
+        assert (told["simulated"], told["shadowed"]) == (True, machine.bound.is_shadowed)
+        counted = role_cards.account(case, role, updates - start)
         assert role_cards.told(ends[role.name]) == counted
         calls = role_cards.asked(run.work(role.name))
         own = calls[OWN.minor]
@@ -43,9 +51,67 @@ def check(run, updates: int, bound=BOUND) -> None:
         assert calls[OTHER.minor].calls == 0
 
 
+@pytest.mark.parametrize("machine", [Machine(), SHADOWED], ids=["plain", "shadowed"])
 @pytest.mark.parametrize("name", CASES)
-def test_a_card_yields_what_the_host_yields(bench, name: str) -> None:
-    run = bench(CASES[name]())
-    role_cards.place(run, Setup(target=3))
+def test_a_card_yields_what_the_host_yields(bench, tmp_path: Path, name: str, machine: Machine) -> None:
+    run = bench(CASES[name](tmp_path))
+    role_cards.place(run, Setup(target=3), machine=machine)
     run.start()
-    check(run, 3)
+    check(run, 3, machine=machine)
+
+
+def test_hosts_and_cards_go_on_from_each_other(bench, tmp_path: Path) -> None:
+    case = partitioned("adam")
+    names = [role.name for role in case.plan.roles]
+    host, mixed, cards = bench(case), bench(case), bench(case)
+    host.run(Setup(target=1))
+    role_cards.place(
+        mixed, Setup(target=2, epoch=2, restore=host.published(1, tmp_path / "one")), names[1::2]
+    )
+    mixed.start()
+    check(mixed, 2, start=1, names=names[1::2])
+    role_cards.place(cards, Setup(target=3, epoch=3, restore=mixed.published(2, tmp_path / "two")))
+    cards.start()
+    check(cards, 3, start=2)
+
+
+@pytest.mark.parametrize("name", ["partitioned", "columns"])
+def test_an_evaluation_captures_what_it_restored(bench, tmp_path: Path, name: str) -> None:
+    case = CASES[name](tmp_path)
+    trained, run = bench(case), bench(case)
+    states = {role: end.results["state"] for role, end in trained.run(Setup(target=2)).items()}
+    setup = Setup(mode="evaluate", target=0, epoch=2, restore=trained.published(2, tmp_path / "set"))
+    role_cards.place(run, setup, machine=SHADOWED)
+    run.start()
+    ends = run.ends()
+    assert {role: end.results["state"] for role, end in ends.items()} == states
+    for role in case.plan.roles:
+        counted = role_cards.account(case, role, 0, "evaluate")
+        assert role_cards.told(ends[role.name]) == counted
+
+
+READING = """
+    if (is_shadowed)
+        spoil_copies(parameters);
+"""
+
+
+@pytest.mark.parametrize("machine", [Machine(), SHADOWED], ids=["plain", "shadowed"])
+def test_the_shadow_shows_a_program_that_reads_its_copies(bench, tmp_path: Path, machine: Machine) -> None:
+    """Its bits are right until the copies are not: only the control tells it from a sound one."""
+    broken = f"{READING}    write(STATE, learner_field(0), HELD_WORDS);\n"
+    content = altered_content(tmp_path / "content", "native/learner_device.c", READING, broken)
+    case = role_plans.pair()
+    run = bench(case)
+    role_cards.place(run, Setup(target=3, content={"worker": content}), machine=machine)
+    run.start()
+    run.ends()
+    is_right = run.progress("worker") == role_cards.expected(case, 3)["worker"]
+    assert is_right != machine.bound.is_shadowed
+
+
+def test_a_card_bound_by_its_minor_alone(bench) -> None:
+    run = bench(role_plans.single())
+    role_cards.place(run, Setup(target=1), machine=Machine(bound=replace(BOUND, uuid=None)))
+    run.start()
+    check(run, 1)

@@ -100,7 +100,9 @@ def build(plan: Plan, pairings: Pairings, content_root: Path) -> Group:
 def faults(plan: Plan, built: Built) -> Iterator[str]:
     """What is wrong with a program as a file of its plan and its role."""
     data, role = built.program.data, built.role.name
-    for problem in verify(data, target=built.made.target, plan=plan.digest, role=role):
+    for problem in verify(
+        data, target=built.made.target, plan=plan.digest, role=role, is_device=built.made.device is not None
+    ):
         yield f"{built}: {problem}"
 
 
