@@ -6,8 +6,6 @@
 #include "memory.h"
 #include "refuse.h"
 
-#define CUDA "libcuda.so.1"
-
 enum { ALLOCATED_TO = 256, MOST_MINOR = 247 };
 
 static const char *const cuda_names[] = CUDA_NAMES;
@@ -46,15 +44,10 @@ static void check_binding(void)
         refuse("binding");
 }
 
-/* A stand-in says that it is one: none is taken for a card, and no card for one. */
 static void *open_library(void)
 {
-    void *library = dl_open(has_flag(DEVICE_SIMULATED) ? "standin/" CUDA : CUDA);
-    if (!library)
-        refuse("device-library");
-    if ((dlsym(library, "orch_stand_in") != NULL) != has_flag(DEVICE_SIMULATED))
-        refuse("device-simulated");
-    if (!dl_take(library, cuda_names, CUDA_COUNT, &cuda))
+    void *library = dl_open("libcuda.so.1", has_flag(DEVICE_SIMULATED));
+    if (!library || !dl_take(library, cuda_names, CUDA_COUNT, &cuda))
         refuse("device-library");
     int result = cuda.init(0);
     if (result != CUDA_FINE)

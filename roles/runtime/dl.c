@@ -3,12 +3,23 @@
 #include <stdint.h>
 
 #include "memory.h"
+#include "refuse.h"
+#include "text.h"
 
-enum { RESOLVE_NOW = 2 };
+enum { RESOLVE_NOW = 2, LIBRARY_NAME_BYTES = 64 };
 
-void *dl_open(const char *name)
+/* From the node's libdl; see roles/link. */
+void *dlopen(const char *name, int how);
+void *dlsym(void *library, const char *name);
+
+void *dl_open(const char *name, bool is_simulated)
 {
-    return dlopen(name, RESOLVE_NOW);
+    char path[LIBRARY_NAME_BYTES];
+    text_name(path, "%n%n", is_simulated ? "standin/" : "", name);
+    void *library = dlopen(path, RESOLVE_NOW);
+    if (library && (dlsym(library, "orch_stand_in") != NULL) != is_simulated)
+        refuse("device-simulated");
+    return library;
 }
 
 bool dl_take(void *library, const char *const *names, size_t count, void *table)

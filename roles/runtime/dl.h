@@ -1,16 +1,13 @@
-/* A library of the machine's, loaded at run time: the one thing that a device role takes from outside of itself. */
+/* Libraries of the machine, loaded at run time: the one thing that a device role takes from outside of itself. */
 #ifndef DL_H
 #define DL_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* From the node's libdl; see roles/link. */
-void *dlopen(const char *name, int how);
-void *dlsym(void *library, const char *name);
-
-/* The library, or NULL. A name with a slash is a file, any other is looked for where the machine keeps libraries. */
-void *dl_open(const char *name);
+/* The library of this name: the machine's, or the stand-in's in the work folder; NULL if there is none. A stand-in
+ * says that it is one. Refuses `device-simulated` where one is found and not wanted, or the other way round. */
+void *dl_open(const char *name, bool is_simulated);
 
 /* Fills a table of function pointers from names in the same order, `count` of both; false if one is not there. */
 bool dl_take(void *library, const char *const *names, size_t count, void *table);

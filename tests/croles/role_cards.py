@@ -43,7 +43,7 @@ OWN = Card(
 )
 OTHER = replace(OWN, minor=2, uuid="GPU-77c00001-0203-0405-0607-08090a0b0c0d", bus="0000:01:00.0")
 BOUND = DeviceBinding(OWN.minor, OWN.uuid, is_simulated=True)
-LIBCUDA = "standin/libcuda.so.1"
+LIBCUDA, NVML = "standin/libcuda.so.1", "standin/libnvidia-ml.so.1"
 
 
 @dataclass(frozen=True)
@@ -59,6 +59,7 @@ class Machine:
         shown = self.cards if self.proc is None else self.proc
         files = {f"standin/proc/{name}": data for name, data in proc_tree(shown).items()}
         files |= {"standin/cards": cards_text(self.cards).encode(), LIBCUDA: stand_in.libcuda}
+        files[NVML] = stand_in.libnvidia_ml
         for name, data in files.items():
             (work / name).parent.mkdir(parents=True, exist_ok=True)
             (work / name).write_bytes(data)

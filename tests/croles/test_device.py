@@ -11,14 +11,15 @@ import role_cards
 import role_plans
 from role_bench import Bench, Setup, altered_content
 from role_cards import BOUND, OTHER, OWN, Machine
+from role_narrow import narrow
 from role_plans import Case
 from test_kinds import shipped
-from test_narrow import narrow
 from test_partitions import partitioned
 
 from orchestrator.build.counted import Counted
 from orchestrator.plan.topology import star
 
+PLAIN = Machine()
 SHADOWED = Machine(bound=replace(BOUND, is_shadowed=True))
 CASES: dict[str, Callable[[Path], Case]] = {
     "pair": lambda _: role_plans.pair(),
@@ -31,7 +32,7 @@ CASES: dict[str, Callable[[Path], Case]] = {
 
 
 def check(
-    run: Bench, updates: int, start: int = 0, names: Sequence[str] = (), machine: Machine = Machine()
+    run: Bench, updates: int, start: int = 0, names: Sequence[str] = (), machine: Machine = PLAIN
 ) -> None:
     """Bits by the reference, counts by the plan and by the stand-in, no other card touched."""
     case = run.case
@@ -41,6 +42,7 @@ def check(
     for role in (each for each in case.plan.roles if not names or each.name in names):
         told = ends[role.name].results["device"]
         assert (told["uuid"], told["minor"], told["product"]) == (OWN.uuid, OWN.minor, OWN.name)
+        assert told["inventory"] in ("proc", "nvml")
         assert (told["simulated"], told["shadowed"]) == (True, machine.bound.is_shadowed)
         counted = role_cards.account(case, role, updates - start)
         assert role_cards.told(ends[role.name]) == counted
@@ -51,7 +53,7 @@ def check(
         assert calls[OTHER.minor].calls == 0
 
 
-@pytest.mark.parametrize("machine", [Machine(), SHADOWED], ids=["plain", "shadowed"])
+@pytest.mark.parametrize("machine", [PLAIN, SHADOWED], ids=["plain", "shadowed"])
 @pytest.mark.parametrize("name", CASES)
 def test_a_card_yields_what_the_host_yields(bench, tmp_path: Path, name: str, machine: Machine) -> None:
     run = bench(CASES[name](tmp_path))
@@ -96,7 +98,7 @@ READING = """
 """
 
 
-@pytest.mark.parametrize("machine", [Machine(), SHADOWED], ids=["plain", "shadowed"])
+@pytest.mark.parametrize("machine", [PLAIN, SHADOWED], ids=["plain", "shadowed"])
 def test_the_shadow_shows_a_program_that_reads_its_copies(bench, tmp_path: Path, machine: Machine) -> None:
     """Its bits are right until the copies are not: only the control tells it from a sound one."""
     broken = f"{READING}    write(STATE, learner_field(0), HELD_WORDS);\n"
@@ -108,6 +110,14 @@ def test_the_shadow_shows_a_program_that_reads_its_copies(bench, tmp_path: Path,
     run.ends()
     is_right = run.progress("worker") == role_cards.expected(case, 3)["worker"]
     assert is_right != machine.bound.is_shadowed
+
+
+def test_a_container_that_shows_no_files_of_the_kernels(bench) -> None:
+    run = bench(role_plans.single())
+    role_cards.place(run, Setup(target=1), machine=Machine(proc=()))
+    run.start()
+    assert run.end("alone").results["device"]["inventory"] == "nvml"
+    check(run, 1)
 
 
 def test_a_card_bound_by_its_minor_alone(bench) -> None:

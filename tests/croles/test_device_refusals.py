@@ -11,10 +11,12 @@ import pytest
 import role_cards
 import role_plans
 from role_bench import Setup, altered_content
-from role_cards import BOUND, LIBCUDA, OTHER, OWN, Machine
+from role_cards import BOUND, LIBCUDA, NVML, OTHER, OWN, Machine
 
 from orchestrator.build.binding import DeviceBinding
+from orchestrator.build.standin import Card
 
+SOUND = Machine()
 ELSEWHERE = "0000:99:00.0"
 LIBC = "/lib/x86_64-linux-gnu/libm.so.6"
 
@@ -69,9 +71,7 @@ def staged(first: str) -> tuple[Machine, Callable[[Path], None]]:
     return Machine(cards=cards, proc=proc.get(first, (beside, own)), bound=bound), spoil
 
 
-def refused(
-    run, machine: Machine = Machine(), spoil: Callable[[Path], None] = lambda _: None, **setup
-) -> str:
+def refused(run, machine: Machine = SOUND, spoil: Callable[[Path], None] = lambda _: None, **setup) -> str:
     """How the one role ends; nothing is left of it, and no card but its own was asked anything."""
     role_cards.place(run, Setup(target=2, **setup), machine=machine)
     work = run.work("alone")
@@ -130,10 +130,31 @@ def test_a_card_whose_file_cannot_be_read(bench, what: str) -> None:
 
 def test_no_inventory_at_all(bench) -> None:
     def spoil(work: Path) -> None:
-        shutil.rmtree(work / "standin" / "proc")
-        (work / "standin" / "libnvidia-ml.so.1").unlink(missing_ok=True)
+        (work / NVML).unlink()
 
-    assert refused(bench(role_plans.single()), spoil=spoil) == "device-inventory"
+    assert refused(bench(role_plans.single()), Machine(proc=()), spoil) == "device-inventory"
+
+
+TWICE = (replace(OTHER, minor=OWN.minor), OWN)
+
+
+@pytest.mark.parametrize(
+    ("cards", "label"),
+    [((OTHER,), "device-minor"), (TWICE, "device-minor-twice"), ((), "device-minor")],
+    ids=["another", "two", "none"],
+)
+def test_a_container_without_the_kernels_files(bench, cards: tuple[Card, ...], label: str) -> None:
+    """Who says it then is the management library, by the same rules."""
+    assert refused(bench(role_plans.single()), Machine(cards=cards, proc=())) == label
+
+
+def test_a_stand_in_is_no_card(bench) -> None:
+    """Where the machine's own libraries should be, and lies in no work folder's place for it."""
+    run = bench(role_plans.single())
+    role_cards.place(run, Setup(), machine=Machine(bound=replace(BOUND, is_simulated=False)))
+    run.start(env={"LD_LIBRARY_PATH": str(run.work("alone") / "standin")})
+    assert run.end("alone").label == "device-simulated"
+    assert role_cards.asked(run.work("alone")) == {}
 
 
 ALTERED = {
