@@ -32,7 +32,7 @@ def admit(
     """
     refusals = []
     used: dict[str, int] = {}
-    for role, own, need in zip(plan.roles, run.memory, _needs(plan), strict=True):
+    for role, own, need in zip(plan.roles, run.memory, _needs(plan, run), strict=True):
         key = f"memory.{role.name}"
         if own is not None and need > own:
             message = (
@@ -55,8 +55,12 @@ def admit(
     return tuple(refusals)
 
 
-def _needs(plan: Plan) -> Repeated[int]:
+def _needs(plan: Plan, run: RunSpec) -> Repeated[int]:
     """What each role asks for, in bytes; of roles that are alike it is asked once."""
-    classes = role_classes(plan)
-    needs = ((demand(plan, plan.roles[each.roles.start]).total, len(each.roles)) for each in classes)
-    return Repeated(tuple(needs))
+    return Repeated(
+        tuple(
+            (demand(plan, plan.roles[first], run.devices[first]).total, len(each.roles))
+            for each in role_classes(plan, run.made_for)
+            for first in each.roles[:1]
+        )
+    )

@@ -10,11 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from orchestrator.plan.apart import own_names, own_sample_names
 from orchestrator.plan.model import Plan, Role, System
+from orchestrator.plan.places import extents
 from orchestrator.plan.rounds import may_be_mesh, window_words
 from orchestrator.plan.tree import Assignment, Binary, Expression, Negate, SquareRoot
+
+if TYPE_CHECKING:
+    from orchestrator.spec.device import DeviceSpec
 
 # what no plan changes: code, constants, stack, SHA-256, room for strangers at the root's port
 PROGRAM_BYTES = 64 * 1024
@@ -23,6 +28,10 @@ PEER_BYTES = 1024
 FIELD_BYTES = 1024
 RESULT_BYTES = 1024
 OPERATION_BYTES = 64
+# of a role with a card: the text of its kernels, what is read of the machine's cards
+DEVICE_BYTES = 128 * 1024
+# what the driver's library takes of its host for a process
+LIBRARY_BYTES = 256 * 1024 * 1024
 # the text of a manifest: room that every program has, or what the plan's own needs if that is more
 MANIFEST_BYTES = 64 * 1024
 MANIFEST_ROLE_BYTES = 512
@@ -82,13 +91,21 @@ def restore_words(system: System) -> int:
     return min(MOST_RESTORE_WORDS, max(field.size for field in system.state_fields))
 
 
-def demand(plan: Plan, role: Role) -> Demand:
-    """What one role's program holds: never less than its file's segments, and little more."""
-    return Demand(role.name, (*_learner(plan, role), *_combine(plan, role), *_program(plan, role)))
+def demand(plan: Plan, role: Role, device: DeviceSpec | None = None) -> Demand:
+    """What one role's program holds in host memory: never less than its file's segments, and little more.
+
+    Args:
+        plan: what is computed.
+        role: whose program.
+        device: the profile of its card, where a role has one: there it computes.
+    """
+    computing = _computing(plan, role) if device is None else _device_host(plan, role)
+    lines = (*_held(plan, role), *computing, *_combine(plan, role), *_program(plan, role))
+    return Demand(role.name, lines)
 
 
-def _learner(plan: Plan, role: Role) -> Iterable[DemandLine]:
-    """The system's own words, and what one owner computes over its samples."""
+def _held(plan: Plan, role: Role) -> Iterable[DemandLine]:
+    """The system's own words; of a role with a card, the copies that it sends up and captures."""
     system, size = plan.system, plan.system.word.size
     rows, width = len(plan.rows(role)), sum(plan.columns(field, role).count for field in system.sample)
     yield _words(
@@ -103,6 +120,20 @@ def _learner(plan: Plan, role: Role) -> Iterable[DemandLine]:
     if declared := plan.ownership.declared:
         known = declared + len(plan.topology.children(role.index)) + 1
         yield _each("declared ranges", _count(known, "range"), known, RUN_BYTES)
+
+
+def _device_host(plan: Plan, role: Role) -> Iterable[DemandLine]:
+    """What the host side of a role with a card has besides: what comes down, kernels, a library."""
+    sums = extents(plan, role).terms
+    yield _words("sums over samples", _count(sums, "word"), sums, plan.system.word.size)
+    yield DemandLine("kernels and inventory", f"{DEVICE_BYTES} bytes", DEVICE_BYTES)
+    formula = f"{LIBRARY_BYTES} bytes allowed: the driver does not say ahead"
+    yield DemandLine("library of the driver", formula, LIBRARY_BYTES, is_static=False)
+
+
+def _computing(plan: Plan, role: Role) -> Iterable[DemandLine]:
+    """What one owner computes over its samples, and in an update."""
+    system, size, rows = plan.system, plan.system.word.size, len(plan.rows(role))
     changing = own_names(system) if plan.ownership.is_partitioned else frozenset()
     updating = sum(
         _computed(plan, role, each, changing) for each in system.update + system.local if each.local

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from orchestrator.admit.memory import Demand
     from orchestrator.build.compile import Program
+    from orchestrator.cli.plan_cards import CardNeeds
     from orchestrator.plan.classes import RoleClass
     from orchestrator.plan.derive import Planned
     from orchestrator.plan.model import Field, Plan, Role
@@ -35,23 +36,24 @@ _SHOWN_CLASSES = 64
 class PlanReport:
     """Everything that is shown; without a lane there are no steps, and programs only on request.
 
-    `demands`: what a role of each class asks for; the class's only value of its own is what it is made for.
+    `demands`, `cards`: what a role of each class asks for of its host, and of its card if it has one.
     """
 
     planned: Planned
     classes: tuple[RoleClass, ...]
     demands: tuple[Demand, ...]
+    cards: tuple[CardNeeds | None, ...]
     programs: tuple[Program, ...]
     lane: LaneSpec | None
     steps: tuple[StepPreview, ...]
 
     @property
-    def by_role(self) -> Iterator[tuple[Role, Demand]]:
+    def by_role(self) -> Iterator[tuple[Role, Demand, CardNeeds | None]]:
         """Every role with what it asks for."""
-        for each, demand in zip(self.classes, self.demands, strict=True):
+        for each, demand, card in zip(self.classes, self.demands, self.cards, strict=True):
             for index in each.roles:
                 role = self.planned.plan.roles[index]
-                yield role, replace(demand, role=role.name)
+                yield role, replace(demand, role=role.name), card
 
 
 def as_json(report: PlanReport) -> dict[str, Any]:
@@ -67,8 +69,8 @@ def as_json(report: PlanReport) -> dict[str, Any]:
         "combine": plan.topology.combine_json(),
         "role_count": len(plan.roles),
         "role_classes": [
-            _class_json(report.planned, each, demand)
-            for each, demand in zip(report.classes, report.demands, strict=True)
+            _class_json(report.planned, each, demand, card)
+            for each, demand, card in zip(report.classes, report.demands, report.cards, strict=True)
         ],
         "programs": [
             {"role": each.role, "target": each.target, "program_sha256": each.sha256, "size": each.size}
@@ -76,7 +78,7 @@ def as_json(report: PlanReport) -> dict[str, Any]:
         ],
     }
     if len(plan.roles) <= MAX_NAMES:
-        value["roles"] = [_role_json(report.planned, role, demand) for role, demand in report.by_role]
+        value["roles"] = [_role_json(report.planned, *each) for each in report.by_role]
     if lane:
         value["lane"] = {"name": lane.name, "updates": lane.updates, "split": lane.split}
         value["steps"] = [
@@ -86,7 +88,7 @@ def as_json(report: PlanReport) -> dict[str, Any]:
     return value
 
 
-def _class_json(planned: Planned, each: RoleClass, demand: Demand) -> dict[str, Any]:
+def _class_json(planned: Planned, each: RoleClass, demand: Demand, card: CardNeeds | None) -> dict[str, Any]:
     plan = planned.plan
     fields = plan.system.state_fields
     first = plan.roles[each.roles.start]
@@ -101,10 +103,11 @@ def _class_json(planned: Planned, each: RoleClass, demand: Demand) -> dict[str, 
         "owns": {field.name: count for field, count in zip(fields, each.own, strict=False)},
         "holds": {field.name: plan.held(field, first).count for field in fields},
         "memory": memory_json(demand),
+        "video_memory": card and card.as_json(),
     }
 
 
-def _role_json(planned: Planned, role: Role, demand: Demand) -> dict[str, Any]:
+def _role_json(planned: Planned, role: Role, demand: Demand, card: CardNeeds | None) -> dict[str, Any]:
     plan = planned.plan
     parent = plan.topology.parent(role.index)
     return {
@@ -115,6 +118,7 @@ def _role_json(planned: Planned, role: Role, demand: Demand) -> dict[str, Any]:
         "dials": None if parent is None else plan.roles[parent].name,
         "publishes": {field.name: vars(part) for field, part in _regions(plan, role)},
         "memory": memory_json(demand),
+        "video_memory": card and card.as_json(),
     }
 
 
@@ -141,6 +145,8 @@ def show(report: PlanReport, *, every: bool) -> None:
     say("\n" + _memory_table(report))
     for demand in _laid_out(report.demands, every=every):
         show_memory(demand)
+    for card in dict.fromkeys(each for each in report.cards if each):
+        card.show()
     if report.programs:
         rows = [(each.role, each.target, each.size, each.sha256) for each in report.programs]
         say("\n" + table(("program", "target", "bytes", "sha256 with the binding zeroed"), rows))

@@ -13,6 +13,7 @@ from orchestrator.plan.rounds import may_be_mesh, round_of
 
 if TYPE_CHECKING:
     from orchestrator.admit.memory import Demand
+    from orchestrator.cli.plan_cards import CardNeeds
     from orchestrator.plan.classes import RoleClass
     from orchestrator.plan.model import Plan, Role
     from orchestrator.plan.ownership import Part
@@ -28,6 +29,7 @@ class RoleReport:
     made_for: tuple[str, str | None]
     classes: tuple[RoleClass, ...]
     demand: Demand
+    card: CardNeeds | None
 
     @property
     def parent(self) -> str | None:
@@ -85,6 +87,7 @@ def as_json(report: RoleReport) -> dict[str, Any]:
                 "receives": [_flow_json(plan, flow) for flow in flows if not flow.sends],
             },
             "memory": memory_json(report.demand),
+            "video_memory": report.card and report.card.as_json(),
         },
     }
 
@@ -138,6 +141,8 @@ def show(report: RoleReport) -> None:
     if may_be_mesh(plan):
         say("on one node, contributions and totals may go from each role to each instead, in the same order")
     show_memory(demand)
+    if report.card:
+        report.card.show()
 
 
 def show_memory(demand: Demand) -> None:

@@ -10,6 +10,7 @@ from orchestrator.cli.output import complain, counted
 
 if TYPE_CHECKING:
     from orchestrator.build.compile import Program
+    from orchestrator.errors import Refusal
     from orchestrator.plan.derive import Planned
     from orchestrator.spec.lane import LaneSpec
     from orchestrator.spec.matrix import MatrixSpec
@@ -52,13 +53,21 @@ def find_matrix(path: Path) -> MatrixSpec | None:
     return found if isinstance(found, MatrixSpec) else None
 
 
-def build_all(planned: Planned, spec: RunSpec, content_root: Path) -> tuple[Program, ...]:
+def admission(planned: Planned, spec: RunSpec, lane: LaneSpec | None) -> tuple[Refusal, ...]:
+    """What is refused before any machine is known, of a run or of all parts of a lane."""
+    from orchestrator.admit.unplaced import admit_unplaced
+
+    return admit_unplaced(spec, planned, *((planned.swapped(lane),) if lane and lane.swap else ()))
+
+
+def build_all(
+    planned: Planned, spec: RunSpec, lane: LaneSpec | None, content_root: Path
+) -> tuple[Program, ...]:
     """Admit, then build every role's program, in role order.
 
     Raises:
         RefusedError: admission or the compiler refuses, or there are too many roles; then nothing was built.
     """
-    from orchestrator.admit.host import admit
     from orchestrator.build.compile import Made, build_programs
     from orchestrator.errors import Label, Refusal, RefusedError
     from orchestrator.plan.derive import unbuilt
@@ -67,7 +76,7 @@ def build_all(planned: Planned, spec: RunSpec, content_root: Path) -> tuple[Prog
     if (roles := len(planned.plan.roles)) > MAX_NAMES:
         message = f"there are too many roles to build for (got {roles}, expected at most {MAX_NAMES})"
         raise RefusedError([Refusal(Label.VALUE_RANGE, message, spec.where("roles"), "roles")])
-    if refusals := (*admit(planned.plan, spec, {}, None), *unbuilt(spec)):
+    if refusals := (*admission(planned, spec, lane), *unbuilt(spec)):
         raise RefusedError(refusals)
     complain(f"building {counted(len(planned.plan.roles), 'program')}")
     pairings = [

@@ -13,6 +13,7 @@ from orchestrator.probe import smi_text, smi_xml
 from orchestrator.probe.inventory import PROC, Card, Inventory, Process
 from orchestrator.probe.rows import Row, Verdict, Wanted, equal
 from orchestrator.probe.values import one_line
+from orchestrator.spec.device import release_for
 
 IDLE_MIB: Final = 32
 """Memory that no process accounts for and that is not yet somebody's.
@@ -61,19 +62,13 @@ def _driver_row(inventory: Inventory, wanted: Wanted) -> Row:
     expected = " or ".join(wanted.drivers)
     if release.known is None:
         return Row("driver-release", "unknown", inputs, expected, str(release), label)
-    if is_of(release.known, wanted.drivers):
+    if release_for(release.known, wanted.drivers) is not None:
         return Row("driver-release", "pass", inputs, expected, release.known, label)
     warning = f"the profile was not established for driver {release.known}"
     if not wanted.needs_driver:
         return Row("driver-release", "pass", inputs, "any", release.known, label, warning)
     hint = "`orch profile capture` writes what this driver reports"
     return Row("driver-release", "fail", inputs, expected, release.known, label, hint=hint)
-
-
-def is_of(release: str, established: tuple[str, ...]) -> bool:
-    """Whether a driver's release is one of these, each given by its first parts: `550.54` has `550.54.14`."""
-    parts = release.split(".")
-    return any(parts[: len(each)] == each for each in (name.split(".") for name in established))
 
 
 def _process_rows(inventory: Inventory, card: Card) -> Iterator[Row]:

@@ -6,7 +6,7 @@ done with it: admission decides, and refuses on absent facts.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Literal
@@ -132,4 +132,17 @@ def build(document: Document, model: DeviceFile) -> DeviceSpec:
         vendor=model.vendor,
         product=model.product,
         facts={name: Fact(fact.established, fact.reference, fact.absent) for name, fact in told.items()},
+    )
+
+
+def release_for(driver: str, established: Iterable[str]) -> str | None:
+    """Gives of releases that facts were established for the one that a driver is of; None if it is of none.
+
+    A driver such as 550.54.14 is of 550.54, whose parts it begins with; of several, of the longest.
+    """
+    parts = driver.split(".")
+    return max(
+        (each for each in established if parts[: len(each.split("."))] == each.split(".")),
+        key=lambda each: len(each.split(".")),
+        default=None,
     )

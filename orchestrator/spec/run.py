@@ -180,6 +180,11 @@ class RunSpec:
         return Repeated(tuple((pairing.device, roles) for pairing, roles in self.pairings.runs))
 
     @property
+    def has_devices(self) -> bool:
+        """Whether any role has a card."""
+        return any(device for device, _ in self.devices.runs)
+
+    @property
     def made_for(self) -> Repeated[tuple[str, str | None]]:
         """What each role's program is made for: target, and name of the card's profile or None."""
         return Repeated(

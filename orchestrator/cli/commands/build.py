@@ -32,11 +32,11 @@ def run(args: argparse.Namespace) -> int:
     from orchestrator.spec.program import CommandRunSpec
 
     content = content_of(args.content)
-    _, spec = read_lane_or_run(find_spec(args.file, content))
+    lane, spec = read_lane_or_run(find_spec(args.file, content))
     if isinstance(spec, CommandRunSpec):
         return _command(args, spec)
     planned = derive(spec)
-    programs = build_all(planned, spec, content.root)
+    programs = build_all(planned, spec, lane, content.root)
     paths = [_write(args.output / f"{program.role}.elf", program.data) for program in programs]
     if args.json:
         entries = [

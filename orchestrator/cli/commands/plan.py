@@ -65,12 +65,14 @@ def _native(args: argparse.Namespace, content: Content, lane: LaneSpec | None, s
     if args.role is not None:
         return _role(args, planned, classes)
     from orchestrator.admit.memory import demand
-    from orchestrator.cli import plan_report
+    from orchestrator.cli import plan_cards, plan_report
     from orchestrator.cli.planning import build_all
 
-    demands = tuple(demand(planned.plan, planned.plan.roles[each.roles.start]) for each in classes)
-    programs = build_all(planned, spec, content.root) if lane or args.programs else ()
-    report = plan_report.PlanReport(planned, classes, demands, programs, lane, _steps(lane))
+    firsts = [planned.plan.roles[each.roles.start] for each in classes]
+    demands = tuple(demand(planned.plan, role, planned.devices[role.name]) for role in firsts)
+    cards = tuple(plan_cards.needs(planned, role) for role in firsts)
+    programs = build_all(planned, spec, lane, content.root) if lane or args.programs else ()
+    report = plan_report.PlanReport(planned, classes, demands, cards, programs, lane, _steps(lane))
     if args.json:
         print_json(plan_report.as_json(report))
     else:
@@ -94,7 +96,7 @@ def _matrix(args: argparse.Namespace, spec: MatrixSpec) -> int:
 
 def _role(args: argparse.Namespace, planned: Planned, classes: tuple[RoleClass, ...]) -> int:
     from orchestrator.admit.memory import demand
-    from orchestrator.cli import plan_role
+    from orchestrator.cli import plan_cards, plan_role
     from orchestrator.plan.roles import node_set, role_named
     from orchestrator.spec.places import visible
 
@@ -104,7 +106,8 @@ def _role(args: argparse.Namespace, planned: Planned, classes: tuple[RoleClass, 
         names = visible(node_set(plan.roles, range(len(plan.roles))), _SHOWN)
         raise UsageError(f"there is no such role (got {args.role}, expected one of {names})")
     made_for = planned.made_for(role.name)
-    report = plan_role.RoleReport(plan, role, made_for, classes, demand(plan, role))
+    asked, card = demand(plan, role, planned.devices[role.name]), plan_cards.needs(planned, role)
+    report = plan_role.RoleReport(plan, role, made_for, classes, asked, card)
     if args.json:
         print_json(plan_role.as_json(report))
     else:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from orchestrator.admit.host import admit
+from orchestrator.admit.unplaced import admit_unplaced
 from orchestrator.build.assemble import Report
 from orchestrator.errors import Label, OrchError, RefusedError, UndecidedError
 from orchestrator.plan.command import command_plan
@@ -98,7 +98,8 @@ def _planned(notes: _Notes, lane: LaneSpec, run: RunSpec) -> Planned:
         return planned
 
     def admitted() -> None:
-        if refusals := (*admit(planned.plan, run, {}, None), *unbuilt(run)):
+        parts = (planned, planned.swapped(lane)) if lane.swap else (planned,)
+        if refusals := (*admit_unplaced(run, *parts), *unbuilt(run)):
             raise RefusedError(refusals)
 
     planned = notes.of("plan", "a plan", planned_for)
