@@ -5,6 +5,7 @@ Pure. A row that cannot be decided is unknown, never a pass. Knows cards; must n
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Final
 
@@ -14,6 +15,8 @@ from orchestrator.probe.inventory import PROC, Card, Fault, Inventory
 from orchestrator.probe.rows import Row, Verdict, Wanted, equal
 
 _MOST_SHOWN: Final = 3
+_HARMLESS: Final = re.compile(r"jemalloc|tcmalloc|mimalloc|libgomp|libiomp|libstdc\+\+")
+_SHIM: Final = re.compile(r"nv|cuda|gpu", re.IGNORECASE)
 
 
 def checks(inventory: Inventory, wanted: Wanted) -> tuple[Row, ...]:
@@ -69,17 +72,16 @@ def _worst_label(faults: tuple[Fault, ...]) -> Label:
 def _preload_row(inventory: Inventory) -> Row:
     """A library that is loaded before all others can put its own words into every tool's mouth."""
     names = inventory.preload
-    verdict: Verdict = "unknown" if names is None else "fail" if _suspects(names) else "pass"
+    verdict: Verdict = "pass"
+    odd = [name for name in names or () if not _HARMLESS.search(name)]
+    if any(_SHIM.search(name) for name in odd):
+        verdict = "fail"
+    elif names is None or odd:
+        verdict = "unknown"
     got = "not looked at" if names is None else ", ".join(names) or "none"
     hint = "a shim can show cards that are not there: rent a machine without it"
-    expected = "none that touches NVIDIA's"
+    expected = "none that could speak for the driver"
     return Row("preloaded-libraries", verdict, (PROC,), expected, got, Label.DEVICE_FORGED, hint=hint)
-
-
-def _suspects(names: tuple[str, ...]) -> tuple[str, ...]:
-    """Those that are not known to be something else: memory allocators and time zones are often preloaded."""
-    harmless = ("jemalloc", "tcmalloc", "mimalloc", "libgomp", "libiomp", "libstdc++")
-    return tuple(name for name in names if not any(word in name for word in harmless))
 
 
 def _search_rows(inventory: Inventory, wanted: Wanted, cards: tuple[Card, ...]) -> Iterator[Row]:
