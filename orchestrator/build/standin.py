@@ -191,8 +191,8 @@ def proc_tree(cards: Sequence[Card]) -> Mapping[str, bytes]:
     if not cards:
         return {}
     version = (
-        f"NVRM version: NVIDIA UNIX x86_64 Kernel Module  {cards[0].driver}  (orch stand-in: simulated)\n"
-        "GCC version:  none (orch stand-in: simulated)\n"
+        f"NVRM version: NVIDIA UNIX x86_64 Kernel Module  {cards[0].driver}  (orch's stand-in: simulated)\n"
+        "GCC version:  none (orch's stand-in: simulated)\n"
     )
     tree = {"driver/nvidia/version": version.encode()}
     for card in cards:

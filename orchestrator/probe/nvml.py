@@ -65,6 +65,8 @@ class _Nvml:
             if error.value in self._unsupported:
                 return Value("unsupported", None, values.one_line(str(error)))
             return broken(str(error))
+        except self._library.NVMLLibraryMismatchError as error:  # of a driver older than the binding
+            return Value("unsupported", None, values.one_line(str(error)))
         return Value("known", value, str(value))
 
     def _text(self, call: Callable[..., Any], as_value: Callable[[str], Any], *arguments: Any) -> Value[Any]:

@@ -67,14 +67,6 @@ EXPORTED int cuInit(unsigned flags)
     return SUCCESS;
 }
 
-EXPORTED int cuDriverGetVersion(int *version)
-{
-    if (!is_begun)
-        return NOT_INITIALIZED;
-    *version = (int)cards_release(&cards.card[0]).cuda;
-    return SUCCESS;
-}
-
 EXPORTED int cuDeviceGetByPCIBusId(int *device, const char *address)
 {
     if (!is_begun)

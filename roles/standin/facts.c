@@ -71,7 +71,7 @@ static const char *word_of(enum fact fact, const struct card *card)
     case FACT_PERFORMANCE:
         return "P8";
     case FACT_BRAND:
-        return "orch stand-in";
+        return "orch's stand-in";
     case FACT_PRODUCT:
         return card->product;
     case FACT_UUID:

@@ -21,14 +21,23 @@ struct nvml_pci {
 };
 
 struct nvml_memory {
+    uint32_t version;
     uint64_t total;
+    uint64_t reserved;
     uint64_t free;
-    uint64_t used; /* with what the driver keeps for itself */
+    uint64_t used; /* without the reserved part */
 };
 
 struct nvml_utilization {
     uint32_t gpu; /* percent */
     uint32_t memory;
+};
+
+struct nvml_process {
+    uint32_t pid;
+    uint64_t used; /* bytes */
+    uint32_t gpu_instance;
+    uint32_t compute_instance;
 };
 
 const int orch_stand_in = 1;
@@ -71,7 +80,7 @@ EXPORTED int nvmlShutdown(void)
 
 EXPORTED const char *nvmlErrorString(int result)
 {
-    return result == NVML_SUCCESS ? "Success" : "an error of an orch stand-in";
+    return result == NVML_SUCCESS ? "Success" : "an error of orch's stand-in";
 }
 
 EXPORTED int nvmlSystemGetDriverVersion(char *version, unsigned size)
@@ -128,12 +137,23 @@ EXPORTED int nvmlDeviceGetName(const struct card *card, char *name, unsigned siz
     return is_card(card) ? give(name, size, card->product) : NVML_INVALID_ARGUMENT;
 }
 
-EXPORTED int nvmlDeviceGetMemoryInfo(const struct card *card, struct nvml_memory *memory)
+EXPORTED int nvmlDeviceGetMemoryInfo_v2(const struct card *card, struct nvml_memory *memory)
 {
     if (!is_card(card))
         return NVML_INVALID_ARGUMENT;
-    uint64_t used = card->reserved_mib + card->used_mib;
-    *memory = (struct nvml_memory){card->memory_mib << 20, (card->memory_mib - used) << 20, used << 20};
+    memory->total = card->memory_mib << 20;
+    memory->reserved = card->reserved_mib << 20;
+    memory->used = card->used_mib << 20;
+    memory->free = memory->total - memory->reserved - memory->used;
+    return NVML_SUCCESS;
+}
+
+EXPORTED int nvmlDeviceGetCudaComputeCapability(const struct card *card, int *major, int *minor)
+{
+    if (!is_card(card))
+        return NVML_INVALID_ARGUMENT;
+    *major = (int)card->major;
+    *minor = (int)card->lesser;
     return NVML_SUCCESS;
 }
 
@@ -142,5 +162,26 @@ EXPORTED int nvmlDeviceGetUtilizationRates(const struct card *card, struct nvml_
     if (!is_card(card))
         return NVML_INVALID_ARGUMENT;
     *utilization = (struct nvml_utilization){(uint32_t)card->utilization, 0};
+    return NVML_SUCCESS;
+}
+
+EXPORTED int nvmlDeviceGetComputeRunningProcesses_v3(const struct card *card, unsigned *count, struct nvml_process *list)
+{
+    if (!is_card(card))
+        return NVML_INVALID_ARGUMENT;
+    unsigned room = *count;
+    *count = card->process != 0;
+    if (*count > room)
+        return NVML_INSUFFICIENT_SIZE;
+    if (*count > 0)
+        *list = (struct nvml_process){(uint32_t)card->process, card->process_mib << 20, UINT32_MAX, UINT32_MAX};
+    return NVML_SUCCESS;
+}
+
+EXPORTED int nvmlDeviceGetGraphicsRunningProcesses_v3(const struct card *card, unsigned *count)
+{
+    if (!is_card(card))
+        return NVML_INVALID_ARGUMENT;
+    *count = 0;
     return NVML_SUCCESS;
 }

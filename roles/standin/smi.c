@@ -41,7 +41,7 @@ void smi_put_table(struct text *text, const struct cards *cards)
     static const char rule[] = "+------------------------------------------------------------------------+\n";
     facts_put(text, FACT_TIME, cards, 0);
     text_put(text, "\n%n| NVIDIA-SMI (" SMI_NOTE ")   Driver Version: ", rule);
-    put_cell(text, cards->card[0].driver, 16);
+    put_cell(text, cards->card[0].driver, 11);
     text_put(text, " |\n%n", rule);
     for (size_t i = 0; i < cards->count; i++) {
         const struct card *card = &cards->card[i];

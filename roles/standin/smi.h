@@ -7,7 +7,7 @@
 #include "cards.h"
 #include "text.h"
 
-#define SMI_NOTE "simulated: orch stand-in"
+#define SMI_NOTE "simulated by orch's stand-in"
 
 /* `-q -x` and `-q`. */
 void smi_put_xml(struct text *text, const struct cards *cards);

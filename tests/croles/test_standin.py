@@ -239,7 +239,6 @@ def test_what_a_card_says_of_itself(ready: Driver) -> None:
     said = [(cuda.cuDeviceGetAttribute(ctypes.byref(value), each, device), value.value) for each in (75, 76)]
     assert said == [(0, 8), (0, 6)]
     assert cuda.cuDeviceGetAttribute(ctypes.byref(value), 1, device) == INVALID_VALUE
-    assert (cuda.cuDriverGetVersion(ctypes.byref(value)), value.value) == (0, 12040)
     assert cuda.cuDeviceGetName(name, 64, 2) == INVALID_DEVICE
     assert ctypes.c_int.in_dll(cuda, "orch_stand_in").value == 1
 

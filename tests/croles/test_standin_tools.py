@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -26,6 +28,7 @@ from orchestrator.build.standin import (
     proc_tree,
 )
 from orchestrator.probe import Wanted, checks, commands, read
+from orchestrator.probe.reading import STANDIN
 
 WANTED = Wanted(product=CARD.name, capability=CARD.cc, uuid=CARD.uuid, minor=CARD.minor, drivers=("550.54",))
 
@@ -135,8 +138,8 @@ def test_queries(desk: Callable[..., Desk]) -> None:
 @pytest.mark.parametrize("how", [("-q", "-x"), ("-q",), ("-L",), ("--query-gpu=index", "--format=csv"), ()])
 def test_every_answer_says_that_it_is_simulated(desk: Callable[..., Desk], how: tuple[str, ...]) -> None:
     said = desk().smi(*how)
-    assert b"simulated: orch stand-in" in said.stderr
-    assert b"simulated: orch stand-in" in said.stdout or how[:1] in (("-L",), ("--query-gpu=index",))
+    assert STANDIN.encode() in said.stderr
+    assert STANDIN.encode() in said.stdout or how[:1] in (("-L",), ("--query-gpu=index",))
 
 
 @pytest.mark.parametrize(
@@ -167,40 +170,37 @@ def test_a_machine_without_cards_or_without_a_driver(desk: Callable[..., Desk]) 
     assert proc_tree(()) == {}
 
 
-NVML = """
-import pynvml as n
-n.nvmlInit()
-print(n.nvmlSystemGetDriverVersion())
-for i in range(n.nvmlDeviceGetCount()):
-    h = n.nvmlDeviceGetHandleByIndex(i)
-    p, m, u = n.nvmlDeviceGetPciInfo(h), n.nvmlDeviceGetMemoryInfo(h), n.nvmlDeviceGetUtilizationRates(h)
-    print(n.nvmlDeviceGetMinorNumber(h), n.nvmlDeviceGetUUID(h), n.nvmlDeviceGetName(h), p.busId, p.domain,
-          p.bus, p.device, m.total >> 20, m.used >> 20, m.free >> 20, u.gpu)
-n.nvmlShutdown()
-"""
+NVML = (
+    "import json; from dataclasses import asdict; from orchestrator.probe.nvml import read_nvml; "
+    "print(json.dumps(asdict(read_nvml())))"
+)
 
 
 def test_nvml_tells_the_same(standin: StandIn, tmp_path: Path) -> None:
     pytest.importorskip("pynvml")
-    cards = (OTHER, replace(CARD, used_mib=5, utilization=7))
+    cards = (OTHER, replace(CARD, used_mib=5, utilization=7, process=(4242, 5)))
     (tmp_path / "standin").mkdir()
     (tmp_path / "standin" / CARDS).write_text(cards_text(cards))
     (tmp_path / "standin" / LIBNVIDIA_ML).write_bytes(standin.libnvidia_ml)
-    environment = {**os.environ, "LD_LIBRARY_PATH": str(tmp_path / "standin")}
+    environment = {"LD_LIBRARY_PATH": str(tmp_path / "standin"), "PYTHONPATH": str(CONTENT)}
     done = subprocess.run(
         [sys.executable, "-c", NVML],
         cwd=tmp_path,
-        env=environment,
+        env={**os.environ, **environment},
         capture_output=True,
         text=True,
         check=False,
     )
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.splitlines() == [
-        CARD.driver,
-        f"{OTHER.minor} {OTHER.uuid} {OTHER.name} 00000001:0A:00.0 1 10 0 64 3 61 0",
-        f"{CARD.minor} {CARD.uuid} {CARD.name} 00000000:41:00.0 0 65 0 64 8 56 7",
+    said = json.loads(done.stdout)
+    assert said["is_simulated"]
+    assert said["driver"]["known"] == CARD.driver
+    names = ("minor", "uuid", "product", "capability", "bus", "total_mib", "reserved_mib", "used_mib")
+    assert [[card[name]["known"] for name in (*names, "utilization")] for card in said["cards"]] == [
+        [OTHER.minor, OTHER.uuid, OTHER.name, OTHER.cc, "00000001:0A:00.0", 64, 3, 0, 0],
+        [CARD.minor, CARD.uuid, CARD.name, CARD.cc, "00000000:41:00.0", 64, 3, 5, 7],
     ]
+    assert [[each["pid"]["known"] for each in card["processes"]] for card in said["cards"]] == [[], [4242]]
 
 
 def exported(data: bytes, tmp_path: Path) -> set[str]:
@@ -215,12 +215,20 @@ def exported(data: bytes, tmp_path: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("target", [HOST, "aarch64-linux"])
-def test_libraries_need_nothing_and_name_themselves(target: str, program_cache: Path, tmp_path: Path) -> None:
+def test_libraries_need_nothing_and_have_what_roles_call(
+    target: str, program_cache: Path, tmp_path: Path
+) -> None:
     made = build_standin(CONTENT, program_cache, target)
-    for data, prefix in ((made.libcuda, "cu"), (made.libnvidia_ml, "nvml")):
+    runtime = CONTENT / "roles" / "runtime"
+    for data, source, name in (
+        (made.libcuda, "cuda.h", r'"(cu[A-Z]\w+)"'),
+        (made.libnvidia_ml, "inventory.c", r'"(nvml[A-Z]\w+)"'),
+    ):
         names = exported(data, tmp_path)
         assert "orch_stand_in" in names
-        assert all(name.startswith(prefix) for name in names - {"orch_stand_in"}), names
+        called = set(re.findall(name, (runtime / source).read_text()))
+        assert called
+        assert called <= names
 
 
 def test_counts_have_one_form() -> None:
