@@ -29,7 +29,7 @@ FIELD_BYTES = 1024
 RESULT_BYTES = 1024
 OPERATION_BYTES = 64
 # of a role with a card: the text of its kernels, what is read of the machine's cards
-DEVICE_BYTES = 128 * 1024
+DEVICE_BYTES = 64 * 1024
 # what the driver's library takes of its host for a process
 LIBRARY_BYTES = 256 * 1024 * 1024
 # the text of a manifest: room that every program has, or what the plan's own needs if that is more

@@ -293,7 +293,7 @@ def _memory(
     quotas: Mapping[str, int | None],
 ) -> Iterator[Check]:
     for role in view.planned.plan.roles:
-        need = demand(view.planned.plan, role).total
+        need = demand(view.planned.plan, role, view.planned.devices[role.name]).total
         quota = quotas[placement[role.name]]
         said = [
             f"{refusal.label}: {refusal.message}"

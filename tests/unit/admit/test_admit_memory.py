@@ -15,10 +15,12 @@ from orchestrator.build.compile import TARGETS, Made, build_programs
 from orchestrator.build.image import read_image
 from orchestrator.plan.derive import Planned
 from orchestrator.plan.ownership import Ownership
+from orchestrator.spec.read import read_device
 
 WORD = 8
 
 CONTENT = Path(__file__).parents[3]
+CARD = CONTENT / "specs" / "devices" / "nvidia-geforce-rtx-3070.yaml"
 SLACK = 128 * 1024
 
 
@@ -74,6 +76,18 @@ def test_a_demand_is_never_less_than_the_program_and_little_more(
         held = sum(segment.memory_size for segment in segments if segment.kind == "PT_LOAD")
         demanded = demand(plan, role)
         assert held <= demanded.total <= held + SLACK, (held, demanded)
+
+
+@pytest.mark.parametrize(("of", "target"), [(wide, "x86_64-linux"), (star, "aarch64-linux")])
+def test_so_is_that_of_the_host_side_of_a_role_with_a_card(
+    tmp_path: Path, cache: Path, of: Callable[[Path], Planned], target: str
+) -> None:
+    plan, made = of(tmp_path).plan, Made(target, read_device(CARD))
+    (program,) = build_programs(plan, [(plan.roles[0], made)], CONTENT, cache)
+    segments = read_image(program.data).segments
+    held = sum(segment.memory_size for segment in segments if segment.kind == "PT_LOAD")
+    demanded = demand(plan, plan.roles[0], made.device)
+    assert held <= demanded.static <= held + SLACK, (held, demanded)
 
 
 def test_a_demand_is_told_line_by_line(tmp_path: Path) -> None:
