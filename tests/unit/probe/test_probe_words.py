@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from captures import Said, inventory_of, machine, raw, said
 
 from orchestrator.probe import Wanted, checks, read
 from orchestrator.probe.machine import read_information
+from orchestrator.probe.nvml import read_nvml
 from orchestrator.probe.recognise import recognise
 from orchestrator.probe.smi_csv import read_apps, read_query
 from orchestrator.probe.smi_tables import read_list, read_pmon, read_table
@@ -221,3 +224,10 @@ def test_an_information_file_lies_where_it_says():
 def test_the_kernel_tells_its_release():
     version = "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  570.124.06  Release Build  (x)"
     assert read({"machine": machine(version=version)}).driver.known == "570.124.06"
+
+
+@pytest.mark.skipif(Path("/proc/driver/nvidia/version").exists(), reason="this machine has the library")
+def test_a_machine_without_nvml_says_so():
+    reading = read_nvml()
+    assert (reading.cards, reading.faults) == ((), ())
+    assert reading.notes[0].startswith("NVML was not asked: ")
