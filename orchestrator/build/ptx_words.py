@@ -7,7 +7,7 @@ as it is known to be so: values are kept by *regions*, which are the threads tha
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 
 from orchestrator.build.ptx import THREAD, Code, constant
@@ -101,7 +101,11 @@ class Words:
         assignment = step.assignment
         where = at(THREAD, step.part) if assignment.size > 1 else At(0)
         self._reduce_all(assignment.value)
-        self._set(assignment.target, where, self._value(assignment.value, where))
+        register = self._value(assignment.value, where)
+        self._keep(assignment.target, where, register)
+        # of one word that several threads make for themselves the first one's is everyone's
+        with self._code.only(1) if assignment.size == 1 < self._region else nullcontext():
+            self._store(assignment.target, where, register)
 
     def all(self, step: Step) -> None:
         """A statement of which each thread does every word, one after the other."""
@@ -133,8 +137,14 @@ class Words:
                 del kept[key]
 
     def _set(self, name: str, where: At, register: str) -> None:
+        self._keep(name, where, register)
+        self._store(name, where, register)
+
+    def _keep(self, name: str, where: At, register: str) -> None:
         self._drop(name)
         self._kept.setdefault(self._region, {})[name, where] = register
+
+    def _store(self, name: str, where: At, register: str) -> None:
         if name in self._places:
             self._code.put(f"st.global.{self._code.type}", self._operand(self._places[name], where), register)
 

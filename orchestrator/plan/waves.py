@@ -76,11 +76,12 @@ def _everywhere(steps: Sequence[Step]) -> frozenset[str]:
 def _waits(before: Step, step: Step, everywhere: frozenset[str]) -> int:
     """The waves that lie between two steps, of which one comes before the other: none, or one."""
     made, target = before.assignment.target, step.assignment.target
-    if made not in everywhere and made in names(step.assignment.value):
-        return int(not _is_own(step, before, everywhere))
-    if target in names(before.assignment.value):
-        return int(not _is_own(before, step, everywhere))
-    return 0
+    reads = made not in everywhere and made in names(step.assignment.value)
+    overwrites = target in names(before.assignment.value)
+    return int(
+        (reads and not _is_own(step, before, everywhere))
+        or (overwrites and not _is_own(before, step, everywhere))
+    )
 
 
 def _is_own(reader: Step, writer: Step, everywhere: frozenset[str]) -> bool:

@@ -95,7 +95,26 @@ def advance(cards: Sequence[Card], before: Version) -> tuple[list[array[float]],
             results = _sums(each)[-len(system.results) :]
         for number, threads in enumerate(each.made.update):
             each.launch(f"update_{number}", threads)
+    _assemble(cards)
     return [array(system.word.typecode, each.get(STATE, each.words.held)) for each in cards], results
+
+
+def _assemble(cards: Sequence[Card]) -> None:
+    """Words that all roles hold and one computes, from their owners."""
+    plan, size = cards[0].plan, cards[0].plan.system.word.size
+    for number, field in enumerate(plan.system.state_fields):
+        if not plan.ownership.is_partitioned or plan.is_partitioned(field) or field.shared:
+            continue
+        held = [each.get(STATE, each.words.held) for each in cards]
+        firsts = [
+            sum(plan.held(before, each.role).count for before in plan.system.state_fields[:number])
+            for each in cards
+        ]
+        owners = [plan.ownership.owner(i, len(plan.roles)) for i in range(field.size)]
+        words = [held[owner][firsts[owner] + i] for i, owner in enumerate(owners)]
+        for each, first in zip(cards, firsts, strict=True):
+            data = array(plan.system.word.typecode, words).tobytes()
+            assert each.driver.copy_to(each.addresses[STATE] + first * size, data) == 0
 
 
 def _sums(each: Card) -> list[float]:
