@@ -46,7 +46,8 @@ def waves(steps: Sequence[Step]) -> tuple[tuple[Waved, ...], ...]:
     everywhere = _everywhere(steps)
     numbers: list[int] = []
     for at, step in enumerate(steps):
-        after = (numbers[other] + _waits(steps[other], step, everywhere) for other in range(at))
+        before = zip(steps[:at], numbers, strict=True)
+        after = (number + _waits(other, step, everywhere) for other, number in before if _meet(other, step))
         numbers.append(max(after, default=0))
     made: list[list[Waved]] = [[] for _ in range(max(numbers, default=-1) + 1)]
     for step, number in zip(steps, numbers, strict=True):
@@ -73,8 +74,14 @@ def _everywhere(steps: Sequence[Step]) -> frozenset[str]:
     return frozenset(found)
 
 
+def _meet(before: Step, step: Step) -> bool:
+    """Whether the order of two steps matters: one assigns what the other reads or assigns."""
+    made, target = before.assignment.target, step.assignment.target
+    return made == target or made in names(step.assignment.value) or target in names(before.assignment.value)
+
+
 def _waits(before: Step, step: Step, everywhere: frozenset[str]) -> int:
-    """The waves that lie between two steps, of which one comes before the other: none, or one."""
+    """How many waves later the second of two steps is at least: none, or one."""
     made, target = before.assignment.target, step.assignment.target
     reads = made not in everywhere and made in names(step.assignment.value)
     overwrites = target in names(before.assignment.value)
