@@ -16,8 +16,9 @@ from orchestrator.build.elf import describe
 from orchestrator.plan.derive import derive
 from orchestrator.plan.model import Plan, Role
 from orchestrator.plan.topology import Topology
+from orchestrator.qualify.gate.programs import one_of_each_architecture
 from orchestrator.spec.matrix import MatrixSpec, run_of
-from orchestrator.spec.read import read_any_lane, read_native_run
+from orchestrator.spec.read import read_any_lane, read_device, read_native_run
 
 LARGEST = 32 * 1024
 RUNS = [
@@ -25,6 +26,10 @@ RUNS = [
     for path in sorted((CONTENT / "specs" / "runs").glob("*.yaml"))
     if path.stem != "own-script"  # a program of the user's own
 ]
+ON_CARDS = [path for path in RUNS if "device:" in path.read_text()]
+PROFILES = one_of_each_architecture(
+    read_device(path) for path in (CONTENT / "specs" / "devices").glob("*.yaml")
+)
 LARGE_SYSTEMS = ("adam", "logistic", "two-layer")
 LAYOUTS = (("hierarchy", "replicated"), ("hierarchy", "all"))
 
@@ -57,19 +62,34 @@ def kinds(plan: Plan) -> Iterator[Role]:
     yield from {role.index: role for role in found}.values()
 
 
-def held_within_what_is_asked(plan: Plan, kept) -> None:
-    pairs = [(role, Made(target)) for role in kinds(plan) for target in TARGETS]
-    for (role, _), program in zip(pairs, build_programs(plan, pairs, CONTENT, kept), strict=True):
-        assert program.size <= LARGEST, (role.name, program.target)
-        assert describe(program.data)["memory_bytes"] <= demand(plan, role).static, (
-            role.name,
-            program.target,
-        )
+def held_within_what_is_asked(plan: Plan, kept, pairs: list[tuple[Role, Made]] | None = None) -> None:
+    pairs = pairs or [(role, Made(target)) for role in kinds(plan) for target in TARGETS]
+    for (role, made), program in zip(pairs, build_programs(plan, pairs, CONTENT, kept), strict=True):
+        said = role.name, made.target, made.device and made.device.name
+        assert program.size <= LARGEST, said
+        assert describe(program.data)["memory_bytes"] <= demand(plan, role, made.device).static, said
 
 
-@pytest.mark.parametrize("path", RUNS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", [path for path in RUNS if path not in ON_CARDS], ids=lambda path: path.stem)
 def test_programs_of_a_run(path, program_cache):
     held_within_what_is_asked(derive(read_native_run(path)).plan, program_cache)
+
+
+@pytest.mark.parametrize("path", ON_CARDS, ids=lambda path: path.stem)
+def test_programs_of_a_run_on_cards(path, program_cache):
+    planned = derive(read_native_run(path))
+    pairs = [
+        (role, Made(planned.targets[role.name], device))
+        for role in planned.plan.roles
+        if (device := planned.devices[role.name]) is not None
+    ]
+    held_within_what_is_asked(planned.plan, program_cache, pairs)
+
+
+@pytest.mark.parametrize("profile", PROFILES, ids=lambda profile: profile.name)
+def test_a_program_for_a_card_of_every_architecture(profile, program_cache):
+    plan = derive(read_native_run(CONTENT / "specs" / "runs" / "independent.yaml")).plan
+    held_within_what_is_asked(plan, program_cache, [(plan.roles[0], Made(TARGETS[0], profile))])
 
 
 @pytest.mark.parametrize("system", LARGE_SYSTEMS)

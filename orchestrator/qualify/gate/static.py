@@ -17,7 +17,7 @@ from orchestrator.admit.unplaced import admit_unplaced
 from orchestrator.build.assemble import Report
 from orchestrator.errors import Label, OrchError, RefusedError, UndecidedError
 from orchestrator.plan.command import command_plan
-from orchestrator.plan.derive import Planned, derive, unbuilt
+from orchestrator.plan.derive import Planned, derive
 from orchestrator.plan.model import Plan
 from orchestrator.qualify.checks import Check, StepOutcome, Verdict, equal, worst
 from orchestrator.qualify.gate.programs import Group, assembled, build, faults, others, wanted
@@ -99,7 +99,7 @@ def _planned(notes: _Notes, lane: LaneSpec, run: RunSpec) -> Planned:
 
     def admitted() -> None:
         parts = (planned, planned.swapped(lane)) if lane.swap else (planned,)
-        if refusals := (*admit_unplaced(run, *parts), *unbuilt(run)):
+        if refusals := admit_unplaced(run, *parts):
             raise RefusedError(refusals)
 
     planned = notes.of("plan", "a plan", planned_for)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator.build import assembler
 from orchestrator.qualify.checks import Verdict
 from orchestrator.qualify.gate.static import static_half
 
@@ -43,6 +44,26 @@ def test_programs_are_built_from_two_folders_and_looked_at(pytestconfig: pytest.
         ("worker", "x86_64-linux"),
     ]
     assert half.grade == "host"
+
+
+def test_kernels_are_a_part_of_what_is_held(pytestconfig: pytest.Config):
+    root = pytestconfig.rootpath
+    half = static_half(root / "lanes" / "samples-gpu.yaml", root)
+    assert (half.outcome.verdict, half.outcome.checks[-1].name) == (Verdict.PASS, "ptx"), half.outcome
+    assert half.grade == "physical"
+    assert set(half.kernels) == {str(each) for each in half.programs}
+
+
+def test_without_the_assembler_a_lane_with_cards_is_not_decided(
+    pytestconfig: pytest.Config, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(assembler, "_WHEEL", "no.such.wheel")
+    monkeypatch.setenv("PATH", "/nowhere")
+    root = pytestconfig.rootpath
+    half = static_half(root / "lanes" / "samples-gpu.yaml", root)
+    assert half.outcome.verdict is Verdict.UNKNOWN
+    assert "ptx: ptxas: assembler-missing: " in half.outcome.reason
+    assert "pip install 'orch-qualify[device]'" in half.outcome.reason
 
 
 def test_what_is_wrong_with_a_file_is_said_by_label(lanes: Path, pytestconfig: pytest.Config):
