@@ -131,6 +131,11 @@ def _pairings(document: Document, names: Names) -> Iterator[Refusal]:
     yield from wrong
     if not isinstance(document.get("pairings"), dict):
         return
+    for key in sets:
+        if document.get("pairings", key, "device"):
+            message = "a program of one's own is bound to no card (got a device, expected none)"
+            hint = "which card it uses is the program's own to say, and no evidence"
+            yield document.at(Label.TARGET_UNSUPPORTED, message, ("pairings", key, "device"), hint=hint)
     for name in (names[index] for gap in missing(sets, len(names)) for index in gap):
         message = f"role `{name}` has no pairing (got nothing, expected `{name}` in `pairings`)"
         yield document.at(Label.PAIRING_MISSING, message, ("pairings", name))

@@ -145,6 +145,9 @@ class CommandPairingModel(FileModel):
     """A role of a command run."""
 
     target: Literal["command"] = Field(description="always command")
+    device: str | None = Field(
+        default=None, description="the device profile: no program of one's own is bound to a card yet"
+    )
 
 
 class CommandRunFile(FileModel):
