@@ -217,3 +217,83 @@ def test_leases_come_to_what_is_counted_step_by_step(
     use = replace(USE, steps=STEPS, leases=leases)
     found = labels(replace(GRAPH, domains=(domain, GRAPH.domains[1])), use)
     assert found == ([Label.CAPACITY_EXCEEDED] if most > capacity else [])
+
+
+ENDS = ["a", "a/0", "a/1"]
+ROLES = ["left", "right"]
+DRAWN_LEASES = st.lists(
+    st.builds(
+        Lease,
+        st.sampled_from(ROLES),
+        st.sampled_from(["memory of a/0", "memory of a/1"]),
+        st.sampled_from(["w", "x"]),
+        st.integers(1, 3),
+        st.integers(-1, 2),
+        st.integers(0, 4),
+    ),
+    max_size=3,
+)
+DRAWN_TRANSFERS = st.lists(
+    st.builds(
+        Transfer, st.sampled_from(ROLES), st.sampled_from(ENDS), st.sampled_from(ENDS), st.integers(0, 3)
+    ),
+    max_size=2,
+)
+CAPACITIES = st.integers(0, 6).map(lambda size: Established(size, "drawn")) | st.just(UNKNOWN)
+
+
+def modelled(graph: Graph, use: Use) -> Label | None:
+    """The first class that has a fault, by asking of every entry by itself."""
+    at = {(each.role, each.endpoint) for each in use.placements}
+    backing = {domain.name: domain.endpoints[0] for domain in graph.domains}
+    limits = {domain.name: domain.capacity for domain in graph.domains}
+    ways = {(link.source, link.target) for link in graph.links}
+    leases = use.leases
+    if (
+        any((each.role, backing[each.domain]) not in at for each in leases)
+        or any(not (0 <= each.start < each.stop <= use.steps) for each in leases)
+        or any(
+            (one.domain, one.buffer) == (other.domain, other.buffer) and one.bytes != other.bytes
+            for one in leases
+            for other in leases
+        )
+        or any((each.role, each.source) not in at for each in use.transfers)
+    ):
+        return Label.PLACEMENT_INVALID
+    if any((each.source, each.target) not in ways for each in use.transfers):
+        return Label.LINK_MISSING
+    if any(limits[each.domain] == UNKNOWN for each in leases):
+        return Label.CAPACITY_UNKNOWN
+    for step in range(use.steps):
+        for name, limit in limits.items():
+            held = {
+                each.buffer: each.bytes
+                for each in leases
+                if each.domain == name and each.start <= step < each.stop
+            }
+            if isinstance(limit, Established) and sum(held.values()) > limit.value:
+                return Label.CAPACITY_EXCEEDED
+    return Label.CAPACITY_EXCEEDED if any(each.bytes < 1 for each in use.transfers) else None
+
+
+@given(
+    st.sets(st.sampled_from([Placement(role, end) for role in ROLES for end in ENDS]), min_size=3),
+    DRAWN_LEASES,
+    DRAWN_TRANSFERS,
+    st.tuples(CAPACITIES, CAPACITIES),
+)
+def test_the_first_class_of_faults_is_the_models(
+    placements: set[Placement],
+    leases: list[Lease],
+    transfers: list[Transfer],
+    capacities: tuple[Established | Absent, Established | Absent],
+) -> None:
+    domains = tuple(
+        replace(domain, capacity=capacity) for domain, capacity in zip(GRAPH.domains, capacities, strict=True)
+    )
+    graph = replace(GRAPH, domains=domains)
+    use = Use(3, tuple(placements), tuple(leases), tuple(transfers))
+    found = labels(graph, use)
+    if Label.PLACEMENT_INVALID in found:  # told together with ways that are missing
+        found = [Label.PLACEMENT_INVALID]
+    assert (found[0] if found else None) == modelled(graph, use)
