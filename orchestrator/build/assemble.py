@@ -1,9 +1,9 @@
 """The gate for kernels that needs no card: assembled for the architecture, no spills, nothing contracted.
 
-Knows what a kernel may be; must not know what it computes. Nothing is fused by the assembler: within a
-division or a square root it makes fused operations itself, and there alone they are right. So of every entry
-with one of these a copy is assembled as well in which they are `min` and `abs`, which are never made so; no
-fused operation may be left in it (`docs/adr/0015-terms-then-sums.md`).
+Knows what a kernel may be; must not know what it computes. Right divisions and square roots are made of fused
+operations, and elsewhere there may be none. So an entry with one of these is assembled once more as a copy in
+which they are `min` and `abs`, and no fused operation may be left in that
+(`docs/adr/0017-contraction-is-looked-for-without-divisions.md`).
 """
 
 from __future__ import annotations
