@@ -10,13 +10,12 @@ library, which a static program cannot: it has an interpreter, and takes two fun
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from orchestrator.build.compiler import PROGRAM, Task, compile_all, identity
-from orchestrator.build.kept import keep, recall
+from orchestrator.build.cached import build_all, go_on
+from orchestrator.build.compiler import PROGRAM, Task
 from orchestrator.build.render import TEMPLATE, render_header
 from orchestrator.errors import Label, Refusal, RefusedError, Where
 from orchestrator.plan.model import Plan, Role
@@ -28,15 +27,19 @@ FOLDERS = ("runtime", "native")
 UNIT = "program.c"
 """All C files as one: names at file scope must differ between them, static ones too."""
 
-FLAGS = (
+COMMON_FLAGS = (
     *("-std=c11", "-Wall", "-Wextra", "-Wconversion", "-Werror"),
-    *("-Os", "-Xclang", "-Oz", "-flto", "-fomit-frame-pointer"),
-    "-mno-implicit-float",  # no vector registers for moving words about: functions begin and end shorter
     *("-ffreestanding", "-nostdlib", "-s"),
     *("-ffunction-sections", "-fdata-sections", "-Wl,--gc-sections", "-Wl,--build-id=none"),
     *("-fno-stack-protector", "-fno-unwind-tables", "-fno-asynchronous-unwind-tables"),
     "-fno-math-errno",  # a square root is one instruction, not a call
     "-ffp-contract=off",  # last: the compiler's driver sets its own before
+)
+"""What all C of ours is compiled with; they end a command."""
+FLAGS = (
+    *("-Os", "-Xclang", "-Oz", "-flto", "-fomit-frame-pointer"),
+    "-mno-implicit-float",  # no vector registers for moving words about: functions begin and end shorter
+    *COMMON_FLAGS,
 )
 STATIC = "-static"
 
@@ -98,10 +101,6 @@ class Program:
         return len(self.data)
 
 
-def _go_on() -> None:
-    """Nobody asks to stop."""
-
-
 def build_programs(  # noqa: PLR0913  # what programs are made of, and how
     plan: Plan,
     pairings: Sequence[tuple[Role, Made]],
@@ -109,7 +108,7 @@ def build_programs(  # noqa: PLR0913  # what programs are made of, and how
     cache: Path | None,
     *,
     workers: int | None = None,
-    check: Callable[[], None] = _go_on,
+    check: Callable[[], None] = go_on,
 ) -> tuple[Program, ...]:
     """Every role's program, in the order given, built side by side.
 
@@ -126,16 +125,9 @@ def build_programs(  # noqa: PLR0913  # what programs are made of, and how
         UndecidedError: the compiler cannot be started, was ended by a signal, or did not end in time.
     """
     tasks = [_task(content_root / "roles", plan, role, made) for role, made in pairings]
-    keys = [identity(task) for task in tasks]
-    kept = {key: data for key in keys if cache is not None and (data := recall(cache, key)) is not None}
-    missing = [(key, task) for key, task in zip(keys, tasks, strict=True) if key not in kept]
-    built = compile_all([task for _, task in missing], workers or os.cpu_count() or 1, check)
-    for (key, _), data in zip(missing, built, strict=True):
-        kept[key] = data
-        if cache is not None:
-            keep(cache, key, data)
+    built = build_all(tasks, cache, workers, check)
     return tuple(
-        Program(role.name, made.target, kept[key]) for (role, made), key in zip(pairings, keys, strict=True)
+        Program(role.name, made.target, data) for (role, made), data in zip(pairings, built, strict=True)
     )
 
 

@@ -6,14 +6,14 @@ chosen, nor who looks at what it counted.
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from orchestrator.build.compiler import PROGRAM, Task, compile_all, identity
-from orchestrator.build.kept import keep, recall
+from orchestrator.build.cached import build_all
+from orchestrator.build.compile import COMMON_FLAGS
+from orchestrator.build.compiler import PROGRAM, Task
 
 CARDS = "cards"
 CALLS = "standin-calls"
@@ -34,14 +34,7 @@ _PARTS = {
     NVIDIA_SMI: ("runtime/clock.c", *(f"standin/{name}.c" for name in _SMI)),
 }
 
-FLAGS = (
-    *("-std=c11", "-Wall", "-Wextra", "-Wconversion", "-Werror"),
-    *("-O2", "-ffreestanding", "-nostdlib", "-s", "-fvisibility=hidden"),
-    *("-ffunction-sections", "-fdata-sections", "-Wl,--gc-sections", "-Wl,--build-id=none"),
-    *("-fno-stack-protector", "-fno-unwind-tables", "-fno-asynchronous-unwind-tables"),
-    "-fno-math-errno",  # a square root is one instruction, not a call
-    "-ffp-contract=off",  # last: the compiler's driver sets its own before
-)
+_FLAGS = ("-O2", "-fvisibility=hidden", *COMMON_FLAGS)
 
 _CALLS = re.compile(
     r"minor=(\d{3}) calls=(\d{20}) launches=(\d{20}) allocations=(\d{20}) bytes_allocated=(\d{20})"
@@ -142,17 +135,7 @@ def build_standin(content_root: Path, cache: Path | None, target: str) -> StandI
         UndecidedError: the compiler cannot be started or did not end in time.
     """
     roles = content_root / "roles"
-    tasks = [_task(roles, target, name) for name in _PARTS]
-    kept = [recall(cache, identity(task)) if cache is not None else None for task in tasks]
-    missing = [task for task, data in zip(tasks, kept, strict=True) if data is None]
-    made = iter(compile_all(missing, os.cpu_count() or 1, lambda: None))
-    programs = []
-    for task, data in zip(tasks, kept, strict=True):
-        program = next(made) if data is None else data
-        if data is None and cache is not None:
-            keep(cache, identity(task), program)
-        programs.append(program)
-    return StandIn(*programs)
+    return StandIn(*build_all([_task(roles, target, name) for name in _PARTS], cache))
 
 
 def _task(roles: Path, target: str, name: str) -> Task:
@@ -162,7 +145,7 @@ def _task(roles: Path, target: str, name: str) -> Task:
     # one unit, as roles are: names at file scope must differ
     sources[_UNIT] = "".join(f'#include "{unit}"\n' for unit in units).encode()
     kind = ("-static",) if name == NVIDIA_SMI else ("-shared", "-fPIC", f"-Wl,-soname,{name}")
-    arguments = ("-target", target, "-Iruntime", "-Istandin", _UNIT, "-o", PROGRAM, *kind, *FLAGS)
+    arguments = ("-target", target, "-Iruntime", "-Istandin", _UNIT, "-o", PROGRAM, *kind, *_FLAGS)
     return Task(f"the stand-in's {name}", arguments, sources)
 
 

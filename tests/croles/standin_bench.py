@@ -12,8 +12,7 @@ from pathlib import Path
 from role_bench import CONTENT
 
 from orchestrator.build import standin
-from orchestrator.build.compiler import compile_all, identity
-from orchestrator.build.kept import keep, recall
+from orchestrator.build.cached import build_all
 from orchestrator.build.standin import CALLS, CARDS, LIBCUDA, Calls, Card, calls, cards_text
 
 HOST = f"{os.uname().machine}-linux"
@@ -129,11 +128,7 @@ def sanitized(cache: Path) -> bytes:
     """The library with traps in place of undefined behaviour: what meets one ends this process."""
     task = standin._task(CONTENT / "roles", HOST, LIBCUDA)
     traps = ("-fsanitize=undefined", "-fsanitize-trap=undefined")
-    task = replace(task, arguments=(*task.arguments, *traps))
-    data = recall(cache, identity(task))
-    if data is None:
-        (data,) = compile_all([task], 1, lambda: None)
-        keep(cache, identity(task), data)
+    (data,) = build_all([replace(task, arguments=(*task.arguments, *traps))], cache)
     return data
 
 
