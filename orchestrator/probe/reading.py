@@ -17,7 +17,7 @@ from orchestrator.probe.inventory import Inventory, Reading
 from orchestrator.probe.join import join
 from orchestrator.probe.machine import read_information, read_machine
 from orchestrator.probe.smi_csv import read_apps, read_query
-from orchestrator.probe.smi_errors import HARMLESS, ended, is_rocm, said_instead
+from orchestrator.probe.smi_errors import ended, is_rocm, said_instead
 from orchestrator.probe.smi_tables import read_list, read_pmon, read_rocm, read_table
 from orchestrator.probe.smi_text import read_text
 from orchestrator.probe.smi_xml import read_xml
@@ -61,9 +61,7 @@ def _answer(kind: str, said: Said) -> Reading:
     source = reading.source
     if is_rocm(both):
         return read_rocm(out)
-    holds = said.exit in HARMLESS and not reading.faults
-    instead = None if holds and reading.cards else said_instead(both, source)
-    fault = instead or ended(said.exit, err or out, source)
+    fault = said_instead(both, source) or ended(said.exit, err or out, source)
     if fault is None:
         warned = (f"{source}: a warning, exit code {said.exit}",) if said.exit else ()
         return replace(reading, notes=(*reading.notes, *warned), is_simulated=STANDIN in both)
@@ -72,7 +70,12 @@ def _answer(kind: str, said: Said) -> Reading:
             source, notes=() if fault.label == Label.DEVICE_ABSENT else (f"{source}: {fault.message}",)
         )
     library = _LIBRARY.search(both)
-    return Reading(source, faults=(fault,), notes=(library[0],) if library else ())
+    notes = (library[0],) if library else ()
+    return (
+        replace(reading, faults=(fault,), notes=notes)
+        if reading.cards
+        else Reading(source, faults=(fault,), notes=notes)
+    )
 
 
 def _text(data: bytes) -> str:

@@ -11,7 +11,7 @@ from typing import Final
 _KINDS: Final = (
     ("xml", r"<nvidia_smi_log\b"),
     ("text", r"^=+NVSMI LOG=+\r?$"),
-    ("rocm", r"ROCm System Management Interface|ROCM-SMI"),
+    ("rocm", r"ROCm System Management Interface|ROCM-SMI|AMD-SMI|^ROCk module"),
     ("machine", r"^== end$"),
     ("table", r"^\| NVIDIA-SMI [0-9.]+ "),
     ("pmon", r"^# gpu +pid +type\b"),
@@ -21,7 +21,8 @@ _KINDS: Final = (
     ("query", r"^(?:[a-zA-Z0-9_.]+(?: \[[^]]*\])?, )+[a-zA-Z0-9_.]+(?: \[[^]]*\])?\r?$"),
 )
 _FAILED: Final = (
-    r"^(?:NVIDIA-SMI has failed|Failed to initialize NVML|No devices were found|Unable to determine)"
+    r"^(?:NVIDIA-SMI has failed|NVIDIA-SMI couldn't|Failed to initialize NVML|No devices were found"
+    r"|Unable to determine|.*nvidia-smi.*not found)"
 )
 
 

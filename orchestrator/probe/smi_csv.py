@@ -87,6 +87,8 @@ def _rows(
     lines = [line.rstrip("\r") for line in text.split("\n")]
     torn = lines.pop().strip()
     lines = [line for line in lines if line.strip()]
+    if not any(", " in line for line in lines):
+        lines = [line.replace(",", ", ") for line in lines]  # nvidia-smi has the blank; what went on may not
     if columns is None:
         place = next((i for i, line in enumerate(lines) if _is_header(line, expected)), None)
         if place is None:

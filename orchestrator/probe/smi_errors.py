@@ -18,34 +18,60 @@ _RECREATE: Final = (
     "the container has lost its cards, as after a reload of the host's services: recreate the pod"
 )
 _LOST: Final = "a card of this host is lost, and with it the list: reboot the host, or rent another"
-# the first that is found counts: (what is printed, label, what it means, the way out)
+_LIBRARIES: Final = "install the driver's libraries, or put their folder into /etc/ld.so.conf.d there"
+_LOAD: Final = "load the driver on the host; in a container, start it with its cards"
+_INSTALL: Final = "install the NVIDIA driver, or rent a machine with a card"
+# the first that a line begins with counts: (what is printed, label, what it means, the way out). Lines of
+# data begin with blanks, an element, or a number.
 _TEXTS: Final = (
-    (r"Driver/library version mismatch", Label.DEVICE_DRIVER, "driver and library differ", _RESTART),
-    (r"Unable to determine the device handle", Label.DEVICE_INVENTORY, "a card is lost", _LOST),
-    (r"(?:GPU is lost|fallen off the bus|GPU requires reset)", Label.DEVICE_RESET, "a card is lost", _LOST),
-    (r"No devices were found", Label.DEVICE_ABSENT, "there is no card", "rent a machine with one"),
     (
-        r"couldn't communicate with the NVIDIA driver|Driver Not Loaded",
+        "Failed .*: Driver/library version mismatch",
+        Label.DEVICE_DRIVER,
+        "driver and library differ",
+        _RESTART,
+    ),
+    ("Unable to determine the device handle", Label.DEVICE_INVENTORY, "a card is lost", _LOST),
+    (
+        r"(?![\s<\d]).*(?:GPU is lost|fallen off the bus|GPU requires reset)",
+        Label.DEVICE_RESET,
+        "a card is lost",
+        _LOST,
+    ),
+    ("No devices were found", Label.DEVICE_ABSENT, "there is no card", "rent a machine with one"),
+    (
+        ".*couldn't communicate with the NVIDIA driver",
         Label.DEVICE_INVENTORY,
         "the driver does not answer",
-        "load the driver on the host; in a container, start it with its cards",
+        _LOAD,
     ),
+    ("Failed .*: Driver Not Loaded", Label.DEVICE_INVENTORY, "the driver does not answer", _LOAD),
     (
-        r"Failed to initialize NVML: GPU access blocked",
+        "Failed to initialize NVML: GPU access blocked",
         Label.DEVICE_INVENTORY,
         "the cards are kept from this machine",
         "let the host give its cards to this machine",
     ),
-    (r"Failed to initialize NVML: Unknown Error", Label.DEVICE_INVENTORY, "the cards are gone", _RECREATE),
     (
-        r"couldn't find libnvidia-ml|NVML Shared Library Not Found|libnvidia-ml\.so",
+        "Failed to initialize NVML: Insufficient Permissions",
+        Label.DEVICE_INVENTORY,
+        "this user may not ask",
+        "let this user open /dev/nvidiactl there",
+    ),
+    ("Failed to initialize NVML: Unknown Error", Label.DEVICE_INVENTORY, "the cards are gone", _RECREATE),
+    (
+        "NVIDIA-SMI couldn't find libnvidia-ml|Failed .*: NVML Shared Library Not Found",
         Label.DEVICE_INVENTORY,
         "nvidia-smi finds no libnvidia-ml.so.1",
-        "install the driver's libraries, or put their folder into /etc/ld.so.conf.d there",
+        _LIBRARIES,
     ),
-    (r"Failed to initialize NVML", Label.DEVICE_INVENTORY, "the library does not start", _RECREATE),
-    (r"^Field \"[^\"]*\" is not a valid field", Label.DEVICE_INVENTORY, "a column is unknown", ""),
-    (r"there is no nvidia-smi", Label.DEVICE_ABSENT, "there is no nvidia-smi", "install the NVIDIA driver"),
+    ("Failed to initialize NVML", Label.DEVICE_INVENTORY, "the library does not start", _RECREATE),
+    (r'Field "[^"]*" is not a valid field', Label.DEVICE_INVENTORY, "a column is unknown", ""),
+    (
+        "there is no nvidia-smi|.*nvidia-smi.*(?:command not found|: not found|executable file not found)",
+        Label.DEVICE_ABSENT,
+        "there is no nvidia-smi",
+        _INSTALL,
+    ),
 )
 _CODES: Final = {
     2: "an argument that this nvidia-smi does not know",
@@ -63,13 +89,13 @@ _CODES: Final = {
 _ABSENT: Final = (6, 127)
 HARMLESS: Final = (0, 14)
 """With these the data beside them holds; 14 warns of a corrupted InfoROM."""
-_ROCM: Final = re.compile(r"ROCm System Management Interface|ROCM-SMI", re.IGNORECASE)
+_ROCM: Final = re.compile(r"ROCm System Management Interface|ROCM-SMI|AMD-SMI|^ROCk module", re.MULTILINE)
 
 
 def said_instead(text: str, source: str) -> Fault | None:
     """Why there are no cards, if the text says so."""
     for pattern, label, meaning, hint in _TEXTS:
-        line = next((each for each in text.splitlines() if re.search(pattern, each)), None)
+        line = next((each for each in text.splitlines() if re.match(pattern, each)), None)
         if line is not None:
             message = f"{meaning} (got `{one_line(line)}`, expected a list of cards)"
             return Fault(label, message, hint, source)

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
 from orchestrator.errors import Label
 from orchestrator.probe import values
-from orchestrator.probe.inventory import Card, Fault, Reading
+from orchestrator.probe.inventory import Card, Fault, Process, Reading
 from orchestrator.probe.smi_fields import process_of
 from orchestrator.probe.values import Value, one_line, read
 
@@ -24,9 +25,12 @@ ROCM: Final = "rocm-smi"
 _GPU: Final = re.compile(r"GPU (\d{1,4}): (.+?)(?: \(UUID: ([^)]*)\))?")
 _MIG: Final = re.compile(r"\s+MIG .*\(UUID: MIG-.*\)")
 _FIRST: Final = re.compile(
-    r"\|\s+(\d{1,4})\s{2}(.+?)\s+(?:On|Off|N/A|WDDM|TCC|MCDM)\s*\|\s*([0-9A-Fa-f:.]+)\s"
+    r"\|\s+(\d{1,4})\s{2}(.+?)\s+(?:On|Off|N/A|WDDM|TCC|MCDM)\s*\|\s*([0-9A-Fa-f:.]+|N/A)\s"
 )
-_SECOND: Final = re.compile(r"\|[^|]*\|\s*([^|]*?)\s*\|\s*([^|]*?)\s*\|")
+_SECOND: Final = re.compile(r"\|([^|]*)\|\s*([^|]*?)\s*\|\s*([^|]*?)\s*\|")
+_PROCESS: Final = re.compile(
+    r"\|\s+(\d{1,4})\s+(?:\S+\s+\S+\s+)?(\d+)\s+(C|G|C\+G|M\+C)\s+(\S.*?)\s+(\S+)\s*\|", re.ASCII
+)
 _HEAD: Final = re.compile(r"Driver Version:\s*([0-9.]+)")
 _ROCM_CARD: Final = re.compile(r"^\d+\s+\[0x", re.ASCII)
 
@@ -46,28 +50,46 @@ def read_list(text: str) -> Reading:
 
 
 def read_table(text: str) -> Reading:
-    """The cards of the table that nvidia-smi prints without arguments; their processes are not taken."""
+    """The cards of the table that nvidia-smi prints without arguments, with their processes."""
     lines = text.split("\n")[:-1]
     release = _HEAD.search(text)
-    cards = []
-    for first, second in itertools.pairwise(lines):
-        card, more = _FIRST.match(first), _SECOND.match(second)
-        if card is None or more is None:
-            continue
-        used, _, total = (part.strip() for part in more[1].partition("/"))
-        cards.append(
-            Card(
-                bus=read(card[3], values.bus_id),
-                index=int(card[1]),
-                product=_uncut(card[2]),
-                total_mib=read(total or used, values.whole),
-                used_mib=read(used, values.whole),
-                utilization=read(more[2].split("  ")[0], values.whole),
-                sources=(TABLE,),
-            )
-        )
+    processes = _table_processes(lines)
+    found = [
+        _table_card(first, second, processes)
+        for card, more in itertools.pairwise(lines)
+        if (first := _FIRST.match(card)) and (second := _SECOND.match(more))
+    ]
     driver = read(release[1] if release else None, values.driver)
-    return Reading(TABLE, driver=driver, cards=tuple(cards))
+    return Reading(TABLE, driver=driver, cards=tuple(found))
+
+
+def _table_card(
+    first: re.Match[str], second: re.Match[str], processes: Mapping[int, tuple[Process, ...]] | None
+) -> Card:
+    index, bus = int(first[1]), read(first[3], values.bus_id)
+    used, _, total = (part.strip() for part in second[2].partition("/"))
+    return Card(
+        bus=bus,
+        index=index,
+        product=_uncut(first[2]),
+        total_mib=read(total or used, values.whole),
+        used_mib=read(used, values.whole),
+        utilization=read(second[3].split("  ")[0], values.whole),
+        broken=("a value of the table: ERR!",) if "ERR!" in second[0] else (),
+        processes=None if processes is None else processes.get(index, ()),
+        sources=(TABLE,),
+    )
+
+
+def _table_processes(lines: Sequence[str]) -> Mapping[int, tuple[Process, ...]] | None:
+    """Processes by the card's index; None if the table does not list any, not even none."""
+    found: dict[int, tuple[Process, ...]] = {}
+    for match in (match for line in lines if (match := _PROCESS.match(line))):
+        told = {"pid": match[2], "name": match[4], "used": match[5]}
+        index = int(match[1])
+        found[index] = (*found.get(index, ()), process_of(told.get, match[3]))
+    says_none = any("No running processes found" in line for line in lines)
+    return found if found or says_none else None
 
 
 def _uncut(name: str) -> Value[str]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from captures import NAMES, inventory_of
 
-from orchestrator.probe.card_checks import is_of
 from orchestrator.probe.profile import profile_name
+from orchestrator.spec.device import release_for
 from orchestrator.spec.read import read_device
 
 # product -> (compute capability, MiB of memory under any driver, (generation, lanes))
@@ -81,7 +81,7 @@ def test_cards_that_were_seen_report_what_their_profile_says(shipped):
             for fact, value in (("memory_total", card.total_mib), ("memory_reserved", card.reserved_mib)):
                 told = facts[fact].value if facts else None
                 for driver, size in (told or {}).items():
-                    if is_of(inventory.driver.known or "", (driver,)):
+                    if release_for(inventory.driver.known or "", (driver,)):
                         assert value.known == size >> 20, (name, fact, driver)
                         compared += 1
     assert compared > 60

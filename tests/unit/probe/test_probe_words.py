@@ -36,6 +36,11 @@ ABSENT, INVENTORY, DRIVER = "device-absent", "device-inventory", "device-driver"
         (f"{HANDLE}0000:07:00.0: Unknown Error\n", 255, INVENTORY, "lost"),
         (f"{HANDLE} 0000:02:00.0: GPU is lost.  Reboot\n", 15, INVENTORY, "reboot the host"),
         ("NVIDIA-SMI couldn't find libnvidia-ml.so library in your system.\n", 12, INVENTORY, "libnvidia-ml"),
+        ("Failed to initialize NVML: GPU access blocked by the operating system\n", 255, INVENTORY, "kept"),
+        ("Failed to initialize NVML: Insufficient Permissions\n", 4, INVENTORY, "this user"),
+        ("Failed to initialize NVML: Driver Not Loaded\n", 9, INVENTORY, "load the driver"),
+        ("bash: line 1: nvidia-smi: command not found\n", 127, ABSENT, "install the NVIDIA driver"),
+        ("GPU 00000000:01:00.0: GPU requires reset\n", 255, "device-reset", "a card is lost"),
         ("", 4, INVENTORY, "no permission"),
         ("something new\n", 77, INVENTORY, "something new"),
         ("", 0, INVENTORY, "no whole document"),
@@ -169,6 +174,48 @@ def test_tables_for_people():
     assert first.total_mib.state == "unsupported"
     assert second.product.known is None, "the table has cut the name"
     assert (second.used_mib.known, second.total_mib.known, second.utilization.known) == (3, 8192, 2)
+
+
+def test_the_table_lists_processes_and_shows_errors():
+    table = (
+        "| NVIDIA-SMI 525.1.2   Driver Version: 525.1.2   CUDA Version: 12.0     |\n"
+        "|   0  NVIDIA TITAN V      Off  | 00000000:01:00.0 Off |                  N/A |\n"
+        "|ERR!  ERR! ERR!    ERR! / ERR! |    301MiB / 12288MiB |     93%      Default |\n"
+        "|   1  Orin (nvgpu)        N/A  | N/A              N/A |                  N/A |\n"
+        "| N/A   N/A  N/A     N/A /  N/A | Not Supported        |     N/A          N/A |\n"
+        "|  GPU   GI   CI        PID   Type   Process name                  GPU Memory |\n"
+        "|    0   N/A  N/A      1234      G   /usr/lib/xorg/Xorg                101MiB |\n"
+        "|    0   N/A  N/A      4711    C+G   python train.py                   200MiB |\n"
+    )
+    first, second = read_table(table).cards
+    assert [(str(each.pid), each.kind, each.name) for each in first.processes or ()] == [
+        ("1234", "G", "/usr/lib/xorg/Xorg"),
+        ("4711", "C+G", "python train.py"),
+    ]
+    assert first.broken
+    assert (second.product.known, second.bus.state, second.processes) == ("Orin (nvgpu)", "unsupported", ())
+    assert read_table(table[: table.index("|  GPU   GI")]).cards[0].processes is None
+
+
+def test_data_with_an_error_beside_it_is_shown_and_refused():
+    inventory = read(
+        {"text": Said(0, raw("r01_rtx3070_550.txt") + f"{HANDLE} 0000:0B:00.0: Unknown\n".encode())}
+    )
+    assert [card.minor.known for card in inventory.cards] == [0]
+    assert [str(fault.label) for fault in inventory.faults] == [INVENTORY]
+
+
+@pytest.mark.parametrize(
+    "text", ["AMD-SMI 24.6.3 | version\n", "ROCk module is loaded\n", "= ROCM-SMI version: 5 =\n"]
+)
+def test_another_vendors_tool_is_no_nvidia_card(text):
+    assert recognise(text) == "rocm"
+    assert [str(fault.label) for fault in read({"rocm": said(text)}).faults] == [ABSENT]
+
+
+def test_a_table_without_blanks_between_its_cells():
+    reading = read_query(f"index,name,uuid,memory.total [MiB]\n0,Tesla T4,{UUID},15360 MiB\n")
+    assert [(card.product.known, card.total_mib.known) for card in reading.cards] == [("Tesla T4", 15360)]
 
 
 def test_pmon_tells_of_processes_only():
