@@ -80,7 +80,7 @@ static bool take_product(struct scan *scan, struct card *card)
 static bool take_card(struct scan *scan, struct card *card)
 {
     scan_form(scan, "card minor=%u uuid=", &card->minor);
-    if (scan->failed || !take_uuid(scan, card))
+    if (scan->failed || card->minor > UINT8_MAX || !take_uuid(scan, card))
         return false;
     scan_form(scan, " bus=");
     if (scan->failed || !take_address(&scan->at, card))

@@ -8,7 +8,7 @@ from role_bench import CONTENT, Bench, benches
 from role_plans import Case
 from standin_bench import CARD, HOST, OTHER, Driver, sanitized
 
-from orchestrator.build.standin import Card, StandIn, build_standin
+from orchestrator.build.standin import LIBCUDA, Card, StandIn, build_standin
 
 
 @pytest.fixture(scope="session")
@@ -33,7 +33,7 @@ def driver(
 ) -> Callable[..., Driver]:
     """A stand-in's driver in this process, with its work folder as the current one."""
     standin = request.getfixturevalue("standin")
-    libcuda = standin.libcuda if request.param == "as-shipped" else sanitized(program_cache)
+    libcuda = standin.libcuda if request.param == "as-shipped" else sanitized(LIBCUDA, program_cache)
 
     def begin(cards: Sequence[Card] = (OTHER, CARD)) -> Driver:
         monkeypatch.chdir(tmp_path)

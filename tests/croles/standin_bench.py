@@ -124,11 +124,26 @@ class Driver:
         return calls((self.folder / CALLS).read_text())
 
 
-def sanitized(cache: Path) -> bytes:
-    """The library with traps in place of undefined behaviour: what meets one ends this process."""
-    task = standin._task(CONTENT / "roles", HOST, LIBCUDA)
-    traps = ("-fsanitize=undefined", "-fsanitize-trap=undefined")
-    (data,) = build_all([replace(task, arguments=(*task.arguments, *traps))], cache)
+TRAPS = ("-fsanitize=undefined", "-fsanitize-trap=undefined")
+"""What meets undefined behaviour ends the process."""
+
+
+def sanitized(name: str, cache: Path) -> bytes:
+    """One of the stand-in's programs with traps."""
+    task = standin._task(CONTENT / "roles", HOST, name)
+    (data,) = build_all([replace(task, arguments=(*task.arguments, *TRAPS))], cache)
+    return data
+
+
+def unit(name: str, target: str, cache: Path) -> bytes:
+    """A unit under test, with the library's sources in it."""
+    task = standin._task(CONTENT / "roles", target, LIBCUDA)
+    folder = Path(__file__).parent / "units"
+    sources = {**task.sources, f"runtime/{name}.c": (folder / f"{name}.c").read_bytes()}
+    sources |= {"runtime/unit.h": (folder / "unit.h").read_bytes()}
+    arguments = [each for each in task.arguments if each not in ("-shared", "-fPIC")]
+    made = replace(task, arguments=(*arguments, f"runtime/{name}.c", "-static", *TRAPS), sources=sources)
+    (data,) = build_all([made], cache)
     return data
 
 

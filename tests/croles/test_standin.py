@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import ctypes
 import math
+import shutil
 import struct
+import subprocess
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from standin_bench import CARD, HEAD, OTHER, SQUARE, Driver, doubles, kernel
+from role_bench import ARM, EMULATORS, X86
+from standin_bench import CARD, HEAD, OTHER, SQUARE, Driver, doubles, kernel, unit
 
-from orchestrator.build.standin import Calls
+from orchestrator.build.standin import Calls, cards_text
 from orchestrator.oracle.arithmetic import divide
 from orchestrator.plan.words import BINARY32
 
@@ -79,6 +83,30 @@ def test_every_operation_is_rounded_once(ready: Driver, kind: str, size: int) ->
                 assert same, (operation, left, right, mine, theirs)
 
     each()
+
+
+@pytest.mark.parametrize("target", [X86, ARM])
+def test_another_processor_gives_the_same_bits(target: str, program_cache: Path, tmp_path: Path) -> None:
+    if any(shutil.which(each) is None for each in EMULATORS[target]):
+        pytest.skip(f"needs {EMULATORS[target][0]}")
+    (tmp_path / "standin").mkdir()
+    (tmp_path / "standin" / "cards").write_text(cards_text((CARD,)))
+    program = tmp_path / "card"
+    program.write_bytes(unit("card", target, program_cache))
+    program.chmod(0o755)
+
+    def run(kind: str, row: bytes) -> bytes:
+        text = HEAD + kernel(arithmetic(kind, len(row) // 8), word=kind)
+        given = b"\0".join((CARD.bus.encode(), text.encode(), row))
+        command = [*EMULATORS[target], program]
+        return subprocess.run(command, cwd=tmp_path, input=given, capture_output=True, check=True).stdout
+
+    for pair in ((0.1, 3.0), (5e-324, -0.75), (1e308, -1e-308), (2.0, 0.0)):
+        assert run("f64", doubles(*pair, *[0.0] * 6)) == doubles(*pair, *expected(*pair))
+    narrow = struct.unpack("<8f", run("f32", struct.pack("<8f", 2.0, 0.3, *[0.0] * 6)))
+    rounded = BINARY32.rounded(0.3)
+    assert narrow[2:] == tuple(BINARY32.rounded(word) for word in expected(2.0, rounded))
+    assert run("f64", bytes(8)) == b"700"
 
 
 def test_a_loop_ends_where_its_count_does(ready: Driver) -> None:

@@ -124,6 +124,7 @@ def test_a_module_has_each_kernel_once(ready: Driver) -> None:
     ("before", "after"),
     [
         ("card minor=3 ", "card minor=03 "),
+        ("card minor=3 ", "card minor=256 "),
         ("uuid=GPU-", "uuid=gpu-"),
         ("cdef\x20bus", "cdeF bus"),
         ("bus=0000:41:00.0", "bus=0000:141:00.0"),

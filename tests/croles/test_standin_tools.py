@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 import pytest
 from elftools.elf.elffile import ELFFile
 from role_bench import CONTENT
-from standin_bench import CARD, HOST, OTHER
+from standin_bench import CARD, HOST, OTHER, sanitized
 
 from orchestrator.build.standin import (
     CARDS,
@@ -54,11 +54,16 @@ class Desk:
         return self.ask(f"./{NVIDIA_SMI}", *arguments)
 
 
-@pytest.fixture
-def desk(standin: StandIn, tmp_path: Path) -> Callable[..., Desk]:
+@pytest.fixture(params=["as-shipped", "sanitized"])
+def desk(
+    request: pytest.FixtureRequest, standin: StandIn, program_cache: Path, tmp_path: Path
+) -> Callable[..., Desk]:
+    is_shipped = request.param == "as-shipped"
+    nvidia_smi = standin.nvidia_smi if is_shipped else sanitized(NVIDIA_SMI, program_cache)
+
     def made(cards: Sequence[Card] = (OTHER, CARD)) -> Desk:
         (tmp_path / CARDS).write_text(cards_text(cards))
-        (tmp_path / NVIDIA_SMI).write_bytes(standin.nvidia_smi)
+        (tmp_path / NVIDIA_SMI).write_bytes(nvidia_smi)
         (tmp_path / NVIDIA_SMI).chmod(0o755)
         for name, data in proc_tree(cards).items():
             path = tmp_path / "proc" / name
