@@ -63,10 +63,10 @@ def test_a_role_that_does_not_fit_its_card_is_refused_and_nothing_is_built(
     run: Path, verb: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     text = run.read_text()
-    run.write_text(text + "video_memory: {worker: 1 MiB}\n")
+    run.write_text(text.replace("worker: 1 GiB", "worker: 1 MiB"))
     arguments = [verb, str(run), *(["-o", "out"] if verb == "build" else [])]
     assert main(arguments) == 1
     said = capsys.readouterr().err
-    line = text.count("\n") + 1
+    line = text.count("\n")
     assert f"{run}:{line}:15: capacity-exceeded: video_memory of worker does not hold them" in said
     assert not Path("out").exists()
