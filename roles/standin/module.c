@@ -28,16 +28,19 @@ static void end_kernel(struct loader *loader, const struct kernel *kernel)
 static void take_parameters(struct loader *loader, struct kernel *kernel)
 {
     loader_expect(loader, "(");
-    while (kernel->parameters < NAMES_PARAMETERS && loader_has(loader, ".param")) {
+    if (loader_has(loader, ")"))
+        return;
+    do {
+        loader_expect(loader, ".param");
         loader_expect(loader, ".u64");
         struct word name = loader_name(loader);
-        if (names_parameter(&loader->names, name) >= 0)
+        if (kernel->parameters == NAMES_PARAMETERS || names_parameter(&loader->names, name) >= 0) {
             loader_reject(loader);
+            return;
+        }
         loader->names.parameters[kernel->parameters++] = name;
         loader->names.parameter_count = kernel->parameters;
-        if (!loader_has(loader, ","))
-            break;
-    }
+    } while (loader_has(loader, ","));
     loader_expect(loader, ")");
 }
 

@@ -101,6 +101,12 @@ def test_what_is_not_known_is_refused(ready: Driver) -> None:
         ("(.param .u64 A)", "(.param .u32 A)", INVALID_PTX),
         ("(.param .u64 A)", "(.param .u64 A,.param .u64 A)", INVALID_PTX),
         ("(.param .u64 A)", "()", INVALID_PTX),
+        ("(.param .u64 A)", "(.param .u64 A,)", INVALID_PTX),
+        (
+            "(.param .u64 A)",
+            "(.param .u64 A" + "".join(f",.param .u64 B{i}" for i in range(16)) + ")",
+            INVALID_PTX,
+        ),
         ("}", "", INVALID_PTX),
     ],
 )
