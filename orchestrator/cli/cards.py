@@ -26,7 +26,9 @@ _HEADERS: Final = ("node", "minor", "product", "cc", "memory", "in use", "UUID",
 def add_where(parser: argparse.ArgumentParser) -> None:
     """Declare where to look: at this machine if nothing is said."""
     where = parser.add_mutually_exclusive_group()
-    where.add_argument("--pods", type=Path, metavar="FILE", help="the nodes of this file")
+    where.add_argument(
+        "--pods", type=Path, metavar="FILE", help="the nodes of this file; `local`: this machine"
+    )
     where.add_argument(
         "--from",
         dest="texts",
@@ -46,7 +48,9 @@ def look_around(args: argparse.Namespace) -> Mapping[str, Inventory | OrchError]
     """
     if args.texts:
         return {"kept": _of_texts(args.texts)}
-    if args.pods is not None:
+    if args.pods == Path("simulated"):
+        raise UsageError("--pods simulated: stand-ins belong to a run, whose bundle shows them")
+    if args.pods not in (None, Path(LOCAL)):
         return each_node(read_rental(args.pods).nodes, lambda _, remote: of_machine(remote))
     from orchestrator.probe.nvml import read_nvml
     from orchestrator.remote.local import Local

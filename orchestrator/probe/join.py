@@ -163,19 +163,27 @@ def _incomplete(reading: Reading, *, is_whole: bool) -> Iterator[Fault]:
             f"the list of cards is not complete (got {len(reading.cards)}, expected {reading.attached.known})"
         )
         yield Fault(Label.DEVICE_INVENTORY, message, source=reading.source)
-    if not is_whole or reading.faults:
-        return
+    required = _REQUIRED if is_whole else ("bus",) if reading.source == PROC else ()
+    for card in reading.cards:
+        missing = [name for name in required if getattr(card, name).state == "untold"]
+        if missing:
+            message = f"{card} is not told of in full (got no {', '.join(missing)}, expected it)"
+            yield Fault(Label.DEVICE_INVENTORY, message, source=reading.source)
+        elif card.bus.state == "broken":
+            message = f"{card} has no place (got {card.bus}, expected one bus id)"
+            yield Fault(Label.DEVICE_INVENTORY, message, source=reading.source)
+    if is_whole and not reading.faults:
+        yield from _headless(reading)
+
+
+def _headless(reading: Reading) -> Iterator[Fault]:
+    """What a whole list says of the machine before it says anything of cards."""
     for name, value in (
         ("the driver's release", reading.driver),
         ("how many cards there are", reading.attached),
     ):
         if value.state != "known":
             message = f"{name} is missing (got {value}, expected it)"
-            yield Fault(Label.DEVICE_INVENTORY, message, source=reading.source)
-    for card in reading.cards:
-        missing = [name for name in _REQUIRED if getattr(card, name).state == "untold"]
-        if missing:
-            message = f"{card} is not told of in full (got no {', '.join(missing)}, expected it)"
             yield Fault(Label.DEVICE_INVENTORY, message, source=reading.source)
 
 

@@ -111,6 +111,7 @@ def test_nodes_of_a_rental_that_cannot_be_reached(tmp_path, capsys):
     )
     assert main(["inventory", "--pods", str(pods)]) == 4
     assert "unreachable" in capsys.readouterr().err
+    assert main(["inventory", "--pods", "simulated"]) == 2
 
 
 def test_kept_texts_are_read(capture, capsys):

@@ -264,8 +264,11 @@ def test_information_files_of_four_and_eight_digits():
 
 def test_an_information_file_lies_where_it_says():
     text = INFORMATION.format(uuid=UUID, bus="0000:62:00.0", minor=5)
-    (card,) = read({"machine": machine(text, bus="0000:63:00.0")}).cards
-    assert card.bus.state == "broken"
+    inventory = read({"machine": machine(text, bus="0000:63:00.0")})
+    assert inventory.cards[0].bus.state == "broken"
+    assert [str(fault.label) for fault in inventory.faults] == [INVENTORY]
+    placeless = read({"information": said(text.replace("Bus Location", "Bus"))})
+    assert [str(fault.label) for fault in placeless.faults] == [INVENTORY]
 
 
 def test_the_kernel_tells_its_release():
