@@ -21,6 +21,7 @@ from orchestrator.qualify.checks import Check, Verdict, number
 from orchestrator.qualify.compose import Wanted
 from orchestrator.qualify.launch import ProgressLine
 from orchestrator.qualify.launched import Launched
+from orchestrator.qualify.counts import device_line
 from orchestrator.qualify.result_line import result_line
 from orchestrator.spec.numerics import Bound
 
@@ -155,7 +156,8 @@ def said(launched: Launched, bound: Bound, wanted: Wanted, results: Mapping[str,
     for role in plan.roles:
         stdout = launched.roles[role.name].stdout
         found = _results(stdout, results)
-        line = None if words is None else result_line(plan, role, wanted, words, found)
+        device = device_line(launched, wanted, role)
+        line = None if words is None else result_line(plan, role, wanted, words, found, device)
         if stdout != dumps(line) + b"\n":
             problems.append(
                 f"{role.name}: not the line of its words: {stdout[:400].decode('utf-8', 'replace')}"

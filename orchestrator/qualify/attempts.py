@@ -34,7 +34,7 @@ def run_steps(session: Session) -> str:
     crashed = ""
     stopped = any(event.type == "orch.lane.stopped" for event in session.stream.events)
     for step in ALL:
-        if step.NAME in session.view.lane.omit or not_applicable(step, session.view.plan):
+        if step.NAME in session.view.lane.omit or not_applicable(step, session.view.lane):
             continue
         if stopped and step.NAME != record.NAME:
             continue

@@ -10,7 +10,9 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from orchestrator.build.binding import Binding, Mode
+from orchestrator.build.binding import Binding, DeviceBinding, Mode
+from orchestrator.qualify import devices
+from orchestrator.qualify.cards import BoundCard
 from orchestrator.qualify.command.start import start as command_start
 from orchestrator.qualify.endpoints import Ends
 from orchestrator.qualify.launch import FROM_PLAN, OWN, Launch, PlacedFile, Start
@@ -30,12 +32,16 @@ class Wanted:
         restore: name under `restore/` -> bundle file; None starts fresh.
         roles: those that start; None for all of them.
         programs: role -> `other` where a control wants another plan's program, `swapped` where the resumed
-            part of the split run wants another instruction set's, `witness` where the order is to be shown.
+            part of the split run wants another target's or profile's, `witness` where the order is to be
+            shown, `foreign` where a control wants one for another product.
         samples: role -> bundle file that lies there instead of the plan's own words.
         inputs: of a user's own program: input -> bundle file that lies there instead of the declared one.
         file_blocks: of a user's own program: blocks of 512 bytes that no file may outgrow; None for no limit.
         placed: altered files that the bundle must hold first: bundle file -> its bytes.
         port: of the root; None for a free one.
+        shadowed: whether device roles overwrite the host's copies of their state before every forward pass.
+        cards: device role -> the card that it is bound to instead of its own.
+        stand_in: device role -> the files of a stand-in that lie there instead: name -> bundle file.
     """
 
     name: str
@@ -51,6 +57,9 @@ class Wanted:
     file_blocks: int | None = None
     placed: Mapping[str, bytes] = field(default_factory=dict)
     port: int | None = None
+    shadowed: bool = False
+    cards: Mapping[str, BoundCard] = field(default_factory=dict)
+    stand_in: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
 
 def compose(view: View, wanted: Wanted, *, ends: Mapping[str, Ends], secret: str) -> Launch:
@@ -101,5 +110,27 @@ def _start(
         connect_ms=deadlines.connect_ms,
         round_ms=deadlines.round_ms,
         run_ms=deadlines.run_ms,
+        device=_device(view, wanted, role, which),
     )
-    return Start(role, which, binding, (PlacedFile("samples", words, source), *restored))
+    beside = _stand_in(view, wanted, role, which)
+    return Start(role, which, binding, (PlacedFile("samples", words, source), *restored, *beside))
+
+
+def _device(view: View, wanted: Wanted, role: str, which: str) -> DeviceBinding | None:
+    """The card that a device role's program is bound to; None for a host role."""
+    card = wanted.cards.get(role) or devices.cards(view, which).get(role)
+    if card is None:
+        return None
+    return DeviceBinding(
+        minor=card.minor,
+        uuid=card.uuid,
+        is_shadowed=wanted.shadowed,
+        is_simulated=devices.is_simulated(view),
+        has_established_driver=view.lane.driver == "established",
+    )
+
+
+def _stand_in(view: View, wanted: Wanted, role: str, which: str) -> tuple[PlacedFile, ...]:
+    """The files of a stand-in card, beside the executable of a device role of a simulated run."""
+    files = wanted.stand_in.get(role) or devices.stand_in(view, role, which)
+    return tuple(PlacedFile(name, view.digest(source), source) for name, source in sorted(files.items()))

@@ -74,7 +74,7 @@ def judge_steps(view: View) -> tuple[StepOutcome, ...]:
 def judge_step(view: View, step: Step) -> StepOutcome:
     """One step's outcome."""
     events = view.events()
-    reason = not_applicable(step, view.plan)
+    reason = not_applicable(step, view.lane)
     if reason:
         return StepOutcome(step.NAME, Verdict.NOT_APPLICABLE, 0, reason, ())
     attempts, elapsed = _attempts(events, step.NAME)

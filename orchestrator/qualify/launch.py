@@ -22,6 +22,7 @@ OWN = "own"  # the role's program of this lane's plan
 SWAPPED = "swapped"  # the same, for the instruction set that the resumed part of the split run has
 WITNESS = "witness"  # the same role's program over the words that show the order of additions
 OTHER = "other"  # the same role's program of another plan: the frame-identity control
+FOREIGN = "foreign"  # the same role's program of the same plan, for a product that no card is
 FROM_PLAN = "plan"  # a samples file that holds exactly the plan's words
 
 
@@ -46,7 +47,7 @@ class Start:
 
     Attributes:
         role: its name.
-        program: `own`, `swapped` or `other`.
+        program: `own`, `swapped`, `witness`, `other` or `foreign`.
         binding: the deployment bound in; of a user's own program, how it is called.
         files: what lay beside the executable.
         node: where it ran.

@@ -18,6 +18,7 @@ from orchestrator.oracle.shards import shard_name
 from orchestrator.qualify import approximate
 from orchestrator.qualify.checks import Check, Verdict, equal, number
 from orchestrator.qualify.compose import Wanted, compose
+from orchestrator.qualify.counts import device_line
 from orchestrator.qualify.endpoints import Ports, Way
 from orchestrator.qualify.launch import ProgressLine
 from orchestrator.qualify.launched import Launched
@@ -175,7 +176,8 @@ def said(launched: Launched, wanted: Wanted, version: Version, results: Mapping[
     if plan.system.bound is not None:
         return approximate.said(launched, plan.system.bound, wanted, results)
     for role in plan.roles:
-        line = result_line(plan, role, wanted, version.words, results)
+        device = device_line(launched, wanted, role)
+        line = result_line(plan, role, wanted, version.words, results, device)
         stdout = launched.roles[role.name].stdout
         if stdout != dumps(line) + b"\n":
             problems += [f"{role.name}: {each}" for each in _line_differences(stdout, line)]

@@ -13,23 +13,22 @@ from evidence.canonical import dumps
 from evidence.digest import sha256_bytes
 from orchestrator.errors import Label, Refusal, RefusedError, UsageError, Where
 from orchestrator.plan.command import CommandPlan
-from orchestrator.plan.derive import plan_of, unbuilt
+from orchestrator.plan.derive import derive, plan_of
 from orchestrator.plan.model import Plan
-from orchestrator.qualify import bundles, pins
+from orchestrator.qualify import bundles, cards, pins
 from orchestrator.qualify import parent as parents
 from orchestrator.qualify.adopt import adopt
 from orchestrator.qualify.options import RunOptions
 from orchestrator.qualify.pins import Pinned
-from orchestrator.qualify.placement import place, refusals
+from orchestrator.qualify.device_places import place_devices
+from orchestrator.qualify.placement import refusals
 from orchestrator.qualify.steps import build
-from orchestrator.qualify.view import LOCAL, View
+from orchestrator.qualify.view import LOCAL, SIMULATED, View
 from orchestrator.remote.root import own_root
 from orchestrator.spec.lane import LaneSpec
-from orchestrator.spec.pods import PodsSpec
+from orchestrator.spec.pods import Placement, PodsSpec
+from orchestrator.spec.program import CommandRunSpec
 from orchestrator.spec.read import files, read_lane, read_pods
-from orchestrator.spec.run import RunSpec
-
-SIMULATED = "simulated"
 
 
 @dataclass(frozen=True)
@@ -54,8 +53,6 @@ def open_run(options: RunOptions) -> Opening:
     if found := options.secrets.refusals(files(options.lane)):
         raise RefusedError(found)
     plan = plan_of(lane.run)
-    if isinstance(lane.run, RunSpec) and (found := tuple(unbuilt(lane.run))):
-        raise RefusedError(found)
     first: dict[str, object] = {
         "content_sha256": options.content.digest,
         "keep": options.keep,
@@ -65,8 +62,11 @@ def open_run(options: RunOptions) -> Opening:
     if options.origin is not None:
         beside = adopt(lane, *options.origin)
         first["parent_sha256"] = sha256_bytes(beside[f"{parents.FOLDER}/{parents.FILE}"])
-    if options.pods is None:
-        here = {**first, "pods": LOCAL, "remote_root": _remote_root()}
+    if options.pods is None or str(options.pods) == SIMULATED:
+        here = {**first, "pods": SIMULATED if options.pods else LOCAL, "remote_root": _remote_root()}
+        if bound := _cards(lane, options):
+            beside |= bound
+            here["cards_sha256"] = sha256_bytes(bound[cards.FILE])
         return Opening(bundles.create(options.bundles, lane, plan, here, beside), None)
     pods, pinned = _rental(options.pods, lane, plan, options)
     data = dumps(pinned.as_json())
@@ -79,20 +79,44 @@ def _rental(
     path: Path, lane: LaneSpec, plan: Plan | CommandPlan, options: RunOptions
 ) -> tuple[PodsSpec, Pinned]:
     """Reads a pods file for a lane; raises RefusedError with all that is wrong with it for that lane."""
-    if str(path) == SIMULATED:
-        message = f"stand-in devices are not built yet (got {path}, expected {LOCAL} or a pods file)"
-        hint = f"`--pods {LOCAL}` runs all roles here"
-        raise RefusedError([Refusal(Label.PODS_UNSUPPORTED, message, Where(str(path)), hint=hint)])
     pods = read_pods(path)
     roles = tuple(role if isinstance(role, str) else role.name for role in plan.roles)
     found = [*options.secrets.refusals((path,)), *refusals(roles, pods)]
+    placed: Mapping[str, Placement] = {}
+    if not found:
+        placed, lacking = place_devices(roles, pods, lane)
+        found += lacking
     spend, cap = lane.limits.spend, pods.cap
     if spend is not None and cap is not None and spend.currency != cap.currency:
         message = f"the lane's limit is in another currency (got {spend.currency}, expected {cap.currency})"
         found.append(lane.document.at(Label.VALUE_CHOICE, message, ("limits", "spend")))
     if found:
         raise RefusedError(found)
-    return pods, Pinned.of(pods, place(roles, pods))
+    return pods, Pinned.of(pods, placed)
+
+
+def _cards(lane: LaneSpec, options: RunOptions) -> dict[str, bytes]:
+    """The cards of a run on this machine as the bundle has them, stand-ins with their files.
+
+    Empty where there is no device role and none is to be simulated. Raises RefusedError where a role gets
+    none.
+    """
+    is_simulated = options.pods is not None
+    if isinstance(lane.run, CommandRunSpec):
+        if not is_simulated:
+            return {}
+        message = "a program of one's own is not simulated (got a command run, expected device roles)"
+        raise RefusedError([Refusal(Label.PODS_UNSUPPORTED, message, Where(SIMULATED))])
+    planned = derive(lane.run)
+    if is_simulated:
+        from orchestrator.qualify.stand_ins import stand_ins
+
+        pinned, files = stand_ins(planned, lane, options.content.root, options.cache)
+        return {cards.FILE: dumps(pinned.as_json()), **files}
+    from orchestrator.qualify.cards_here import cards_here
+
+    found = cards_here(planned, lane)
+    return {cards.FILE: dumps(found.as_json())} if found else {}
 
 
 def _reopen(options: RunOptions, bundle: Path) -> Opening:
@@ -120,9 +144,9 @@ def _same_place(options: RunOptions, opened: bundles.Opened, view: View) -> Pods
     """The rental that a run goes on with, if it is the one that it was begun on; None for this machine."""
     begun: Mapping[str, str] = opened.stream.events[0].data
     where = Where(str(view.bundle))
-    if begun["pods"] == LOCAL:
-        if options.pods is not None:
-            message = f"the run was begun on this machine (got {options.pods}, expected {LOCAL})"
+    if begun["pods"] in (LOCAL, SIMULATED):
+        if options.pods is not None and str(options.pods) != begun["pods"]:
+            message = f"the run was begun elsewhere (got {options.pods}, expected {begun['pods']})"
             raise RefusedError([Refusal(Label.POD_CHANGED, message, where)])
         if begun["remote_root"] != (here := _remote_root()):
             message = f"the run has its folder elsewhere (got {here}, expected {begun['remote_root']})"

@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from orchestrator.errors import Label, Refusal, Where
+from orchestrator.qualify.cards import BoundCard
 from orchestrator.qualify.endpoints import DIRECT, Wiring
+from orchestrator.qualify.placement import minor_of, uuid_of
 from orchestrator.spec.pods import Placement, PodsSpec
 
 FILE = "pods.json"
@@ -88,6 +90,15 @@ class Pinned:
         """Nodes that some role goes to, in the file's order."""
         placed = {place.node for place in self.placement.values()}
         return tuple(name for name in self.nodes if name in placed)
+
+    @property
+    def cards(self) -> dict[str, BoundCard]:
+        """Role -> the card that it goes to; roles that go to a node alone are left out."""
+        return {
+            role: BoundCard(place.node, minor_of(place.card, self.nodes[place.node]["cards"]), uuid_of(place.card))
+            for role, place in self.placement.items()
+            if place.card is not None
+        }
 
     @property
     def wiring(self) -> Wiring:

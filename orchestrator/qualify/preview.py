@@ -36,7 +36,7 @@ def preview(lane: LaneSpec) -> tuple[StepPreview, ...]:
     plan = plan_of(lane.run)
     found = []
     for step in ALL:
-        reason = not_applicable(step, plan)
+        reason = not_applicable(step, lane)
         skipped = f"not applicable: {reason}" if reason else ""
         if step.NAME in lane.omit:
             skipped = f"omitted: {lane.omit[step.NAME]}"

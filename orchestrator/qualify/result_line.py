@@ -12,7 +12,12 @@ from orchestrator.qualify.compose import Wanted
 
 
 def result_line(
-    plan: Plan, role: Role, wanted: Wanted, words: array[float], results: Mapping[str, float]
+    plan: Plan,
+    role: Role,
+    wanted: Wanted,
+    words: array[float],
+    results: Mapping[str, float],
+    device: Mapping[str, object] | None = None,
 ) -> dict[str, object]:
     """The line as a JSON object.
 
@@ -22,9 +27,12 @@ def result_line(
         wanted: what the launch was asked for.
         words: the state at its target.
         results: of the last round, or of the evaluation.
+        device: what a device role says of its card and its counted work; None of a host role.
     """
     held = held_words(plan, role, words)
+    said = {} if device is None else {"device": dict(device)}
     return {
+        **said,
         "epoch": wanted.epoch,
         "held": len(held),
         "mode": wanted.mode,

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from evidence.canonical import loads
 from orchestrator.build.compile import Program
+from orchestrator.build.kernels import Kernels, kernels
 from orchestrator.oracle.checkpoint import (
     MANIFEST,
     Checkpoint,
@@ -29,10 +30,11 @@ from orchestrator.plan.model import Plan
 from orchestrator.plan.topology import Topology
 from orchestrator.plan.witness import witness
 from orchestrator.qualify import parent as parents
-from orchestrator.qualify import pins
+from orchestrator.qualify import cards, pins
 from orchestrator.qualify.bundle_files import SPECS, BundleFiles
+from orchestrator.qualify.cards import PinnedCards
 from orchestrator.qualify.endpoints import Wiring
-from orchestrator.qualify.launch import OTHER, OWN, SWAPPED, WITNESS, ProgressLine
+from orchestrator.qualify.launch import FOREIGN, OTHER, OWN, SWAPPED, WITNESS, ProgressLine
 from orchestrator.qualify.launched import Launched
 from orchestrator.qualify.lineage import Lineage
 from orchestrator.qualify.parent import Parent
@@ -41,12 +43,13 @@ from orchestrator.spec.lane import LaneSpec
 from orchestrator.spec.program import CommandRunSpec
 from orchestrator.spec.read import read_lane
 
-LOCAL = "local"
+LOCAL, SIMULATED = "local", "simulated"
 PROGRAM_FOLDERS = {
     OWN: "programs",
     SWAPPED: "swapped-programs",
     OTHER: "control-programs",
     WITNESS: "witness-programs",
+    FOREIGN: "foreign-programs",
 }
 
 
@@ -56,6 +59,7 @@ class View(BundleFiles):
     def __init__(self, bundle: Path) -> None:
         super().__init__(bundle)
         self._launched: dict[str, Launched] = {}
+        self._kernels: dict[tuple[str, str, str], Kernels] = {}
 
     @cached_property
     def lane(self) -> LaneSpec:
@@ -92,9 +96,9 @@ class View(BundleFiles):
 
     def targets_of(self, which: str) -> Mapping[str, str]:
         """Role name -> target of its `own`, `swapped` or `other` program, in role order."""
-        if which != SWAPPED:
+        if which != SWAPPED or self.command:
             return self.targets
-        return {role: self.lane.swap.get(target, target) for role, target in self.targets.items()}
+        return self.planned.swapped(self.lane).targets
 
     @property
     def roles(self) -> tuple[str, ...]:
@@ -103,17 +107,31 @@ class View(BundleFiles):
 
     @cached_property
     def pods(self) -> Pinned | None:
-        """The rental that the run is bound to; None for this machine.
+        """The rental that the run is bound to; None for this machine, with its own cards or with stand-ins.
 
         Raises:
             ValueError, LookupError, TypeError: it is not the one that the run was begun on.
         """
         begun = self.events()[0].data
-        if begun["pods"] == LOCAL:
+        if begun["pods"] in (LOCAL, SIMULATED):
             return None
         if self.digest(pins.FILE) != begun["pods_sha256"]:
             raise ValueError(f"{pins.FILE} is not the one that the run was begun with")
         return Pinned.from_json(self.json(pins.FILE))
+
+    @cached_property
+    def pinned_cards(self) -> PinnedCards | None:
+        """The cards that the run was begun with where no pods file has them; None if it needs none.
+
+        Raises:
+            ValueError, LookupError, TypeError: they are not those.
+        """
+        begun = self.events()[0].data
+        if "cards_sha256" not in begun:
+            return None
+        if self.digest(cards.FILE) != begun["cards_sha256"]:
+            raise ValueError(f"{cards.FILE} is not the one that the run was begun with")
+        return PinnedCards.from_json(self.json(cards.FILE))
 
     @cached_property
     def wiring(self) -> Wiring:
@@ -132,6 +150,15 @@ class View(BundleFiles):
         if which == WITNESS:
             return self.witness.plan
         return self.planned.plan if which != OTHER else other_plan(self.planned).plan
+
+    def kernels(self, role: str, which: str, capability: str) -> Kernels:
+        """What a device role's program does on its card, of a plan; rendered once."""
+        key = (role, which if which in (OTHER, WITNESS) else OWN, capability)
+        if key not in self._kernels:
+            plan = self.plan_of(which)
+            (made,) = (each for each in plan.roles if each.name == role)
+            self._kernels[key] = kernels(plan, made, capability)
+        return self._kernels[key]
 
     @cached_property
     def witness(self) -> Planned:

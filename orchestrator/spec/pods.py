@@ -24,6 +24,9 @@ from orchestrator.spec.places import visible
 from orchestrator.spec.units import Amount, Money, Price, complain
 
 REMOTE_ROOT = ".orch"
+MOST_MINOR = 247  # the last that a driver gives to a card: others are devices of its own
+NODE_ONLY = "node-only:"
+"""In a role's place, before the minor number of a card that is bound by that alone: its UUID is not looked at."""
 
 Host = Annotated[
     str,
@@ -130,7 +133,7 @@ class NodeModel(FileModel):
     address: Annotated[str, AfterValidator(_literal)] | None = Field(
         default=None, description="where other nodes reach it, for direct transport"
     )
-    cards: Mapping[CardId, Annotated[int, Field(ge=0, le=255)]] = Field(
+    cards: Mapping[CardId, Annotated[int, Field(ge=0, le=MOST_MINOR)]] = Field(
         default={}, description="card UUID to minor number, as seen and pinned"
     )
     emulators: Mapping[EmulatedTarget, Text] = Field(default={}, description="target to emulator's command")
@@ -149,7 +152,7 @@ class PodsFile(FileModel):
     defaults: DefaultsModel = Field(default=DefaultsModel(), description="what holds for every node")
     transport: Literal["loopback", "ssh-tunnel", "direct"] = Field(description="how roles reach each other")
     nodes: Annotated[Mapping[NodeName, NodeModel], Field(min_length=1)] = Field(description="the machines")
-    roles: Mapping[str, str] = Field(default={}, description="role or node set to node, or node/card UUID")
+    roles: Mapping[str, str] = Field(default={}, description="role or node set to node, to node/card UUID, or to node/node-only:MINOR")
 
 
 @dataclass(frozen=True)
@@ -180,7 +183,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Placement:
-    """Where a role goes: a node, and a card of it or None."""
+    """Where a role goes: a node, and a card of it (its UUID, or `node-only:MINOR`) or None."""
 
     node: str
     card: str | None

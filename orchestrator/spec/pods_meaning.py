@@ -5,6 +5,7 @@ Knows the document alone; must not know the typed rental, which is built only wh
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -14,7 +15,7 @@ from orchestrator.spec.faults import one_of, suggest
 from orchestrator.spec.names import expand
 from orchestrator.spec.nodesets import NodeSetError
 from orchestrator.spec.places import visible
-from orchestrator.spec.pods import REMOTE_ROOT
+from orchestrator.spec.pods import MOST_MINOR, NODE_ONLY, REMOTE_ROOT
 
 
 def meaning(document: Document) -> tuple[Refusal, ...]:
@@ -124,16 +125,23 @@ def _roles(document: Document, nodes: Mapping[str, Any]) -> Iterator[Refusal]:
         if node not in nodes:
             message = f"there is no node `{visible(node)}` (got `{visible(place)}`, expected {one_of(nodes)})"
             yield document.at(Label.NAME_UNKNOWN, message, path, hint=suggest(node, nodes))
-        elif card and card not in (cards := nodes[node].get("cards") or {}):
+        elif card.startswith(NODE_ONLY) and not _is_minor(card.removeprefix(NODE_ONLY)):
+            expected = f"expected {NODE_ONLY}0 to {NODE_ONLY}{MOST_MINOR}"
+            yield document.at(Label.VALUE_FORMAT, f"no minor number (got `{visible(card)}`, {expected})", path)
+        elif card and not card.startswith(NODE_ONLY) and card not in (cards := nodes[node].get("cards") or {}):
             message = (
                 f"node `{visible(node)}` has no such card (got `{visible(card)}`, expected {one_of(cards)})"
             )
             yield document.at(Label.NAME_UNKNOWN, message, path, hint=suggest(card, cards))
-        elif card and (card in used or len(names) > 1):
-            other = used.get(card, names[0] if names else key)
+        elif card and (place in used or len(names) > 1):
+            other = used.get(place, names[0] if names else key)
             message = (
                 f"one card is for one role (got {visible(card)} for `{visible(other)}` too, expected it once)"
             )
             yield document.at(Label.NAME_DUPLICATE, message, path)
         if card:
-            used.setdefault(card, key)
+            used.setdefault(place, key)
+
+
+def _is_minor(text: str) -> bool:
+    return re.fullmatch("0|[1-9][0-9]{0,2}", text) is not None and int(text) <= MOST_MINOR

@@ -1,7 +1,7 @@
 """The eight steps, one module each: `act` leaves files and events, `judge` is a pure function of those files.
 
 A step module has `NAME`, `DOES` and `CHECKS` for people, `act(launcher)` and `judge(view)`; a step that may
-not apply to a plan has `not_applicable(plan)` too.
+not apply to a lane has `not_applicable(lane)` too.
 """
 
 from __future__ import annotations
@@ -9,8 +9,6 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Protocol, cast
 
-from orchestrator.plan.command import CommandPlan
-from orchestrator.plan.model import Plan
 from orchestrator.qualify.checks import Check
 from orchestrator.qualify.launcher import Launcher
 from orchestrator.qualify.steps import (
@@ -24,6 +22,7 @@ from orchestrator.qualify.steps import (
     uninterrupted,
 )
 from orchestrator.qualify.view import View
+from orchestrator.spec.lane import LaneSpec
 
 
 class Step(Protocol):
@@ -61,7 +60,7 @@ _MODULES: tuple[ModuleType, ...] = (
 ALL: tuple[Step, ...] = cast("tuple[Step, ...]", _MODULES)
 
 
-def not_applicable(step: Step, plan: Plan | CommandPlan) -> str:
-    """Why a step does not apply to a plan; empty if it does."""
+def not_applicable(step: Step, lane: LaneSpec) -> str:
+    """Why a step does not apply to a lane; empty if it does."""
     reason = getattr(step, "not_applicable", None)
-    return str(reason(plan)) if reason else ""
+    return str(reason(lane)) if reason else ""

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from orchestrator.qualify.checks import Check, Verdict, equal
+from orchestrator.qualify.checks import Check
 from orchestrator.qualify.command import series
 from orchestrator.qualify.compose import Wanted
 from orchestrator.qualify.launch import SWAPPED
 from orchestrator.qualify.launch_checks import began, trained
-from orchestrator.qualify.launched import Launched
 from orchestrator.qualify.launcher import Launcher
 from orchestrator.qualify.steps import uninterrupted
 from orchestrator.qualify.view import View
@@ -17,7 +16,7 @@ from orchestrator.qualify.view import View
 NAME = "split"
 DOES = (
     "runs to the split and stops; new processes resume from that checkpoint, epoch 1 to 2;"
-    " on other instruction sets where the lane says `swap`"
+    " on other instruction sets, or cards, where the lane says `swap`"
 )
 CHECKS = ("equals the uninterrupted run at the split and at the end", "the epoch is advanced from 1 to 2")
 PARTS = ("part-1", "part-2")
@@ -52,22 +51,5 @@ def judge(view: View) -> tuple[Check, ...]:
         checks += missing
         if part is not None:
             checks += trained(part, wanted, first=first)
-            checks += _same_as_uninterrupted(view, part, wanted.target)
+            checks += uninterrupted.same(view, part, wanted.target)
     return tuple(checks)
-
-
-def _same_as_uninterrupted(view: View, part: Launched, version: int) -> tuple[Check, ...]:
-    """State digests of the two published manifests; nothing where the uninterrupted step was left out."""
-    if uninterrupted.NAME in view.lane.omit:
-        return ()
-    other = view.launch(uninterrupted.NAME, uninterrupted.RUNS[0])
-    names = (part.manifest(version), other.manifest(version) if other else None)
-    states = [view.json(name)["state"] if name else None for name in names]
-    inputs, name = (
-        tuple(name for name in names if name),
-        f"{part.launch.name}-equals-uninterrupted-at-{version}",
-    )
-    if (bound := view.planned.plan.system.bound) is not None:
-        got = f"not asked of an approximate system: both are held against the reference, within {bound}"
-        return (Check(name, Verdict.NOT_APPLICABLE, inputs, "one state", got),)
-    return (equal(name, inputs, states[1], states[0]),)

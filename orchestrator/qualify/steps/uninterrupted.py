@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from orchestrator.oracle.checkpoint import CheckpointError
-from orchestrator.qualify.checks import Check, Verdict
+from orchestrator.qualify.checks import Check, Verdict, equal
 from orchestrator.qualify.command import series
 from orchestrator.qualify.compose import Wanted
 from orchestrator.qualify.launch_checks import began, trained
@@ -62,6 +62,21 @@ def judge(view: View) -> tuple[Check, ...]:
     if len(found) == len(RUNS):
         checks.insert(0, _deterministic(found[0], found[1], (view.split, view.lane.updates)))
     return (*checks, *missing)
+
+
+def same(view: View, other: Launched, version: int) -> tuple[Check, ...]:
+    """Another launch's state against this step's, by their manifests; nothing where this step was left out."""
+    if NAME in view.lane.omit:
+        return ()
+    run = view.launch(NAME, RUNS[0])
+    names = (other.manifest(version), run.manifest(version) if run else None)
+    states = [view.json(name)["state"] if name else None for name in names]
+    inputs = tuple(name for name in names if name)
+    name = f"{other.launch.name}-equals-uninterrupted-at-{version}"
+    if (bound := view.planned.plan.system.bound) is not None:
+        got = f"not asked of an approximate system: both are held against the reference, within {bound}"
+        return (Check(name, Verdict.NOT_APPLICABLE, inputs, "one state", got),)
+    return (equal(name, inputs, states[1], states[0]),)
 
 
 def _deterministic(first: Launched, second: Launched, versions: tuple[int, ...]) -> Check:

@@ -1,0 +1,47 @@
+"""This machine's own cards, chosen for the device roles of a lane before it begins.
+
+Asks the machine what it has; a card that is not what a role needs is never taken for it.
+"""
+
+from __future__ import annotations
+
+from orchestrator.errors import Label, Refusal, RefusedError, Where
+from orchestrator.plan.derive import Planned
+from orchestrator.qualify import devices, looks
+from orchestrator.qualify.cards import BoundCard, PinnedCards, Wish, choose
+from orchestrator.qualify.launch import OWN, SWAPPED
+from orchestrator.qualify.view import LOCAL, SIMULATED
+from orchestrator.remote.local import Local
+from orchestrator.spec.faults import one_of
+from orchestrator.spec.lane import LaneSpec
+
+_WAYS = f"`--pods FILE` names machines that have cards; `--pods {SIMULATED}` runs on stand-ins"
+
+
+def cards_here(planned: Planned, lane: LaneSpec) -> PinnedCards | None:
+    """A card for every device role; None where there is no such role.
+
+    Raises:
+        RefusedError: `device-absent`: there is no card, or too few of a product.
+    """
+    own, swapped = (devices.of_planned(planned, lane, which) for which in (OWN, SWAPPED))
+    if not own:
+        return None
+    inventory = looks.of_machine(Local(LOCAL))
+    pool = [
+        (BoundCard(LOCAL, card.minor.value, card.uuid.value), card.product.value or "")
+        for card in inventory.cards
+        if card.minor.value is not None
+    ]
+    found: list[dict[str, BoundCard]] = []
+    for made in (own, swapped):
+        wishes = {role: Wish(LOCAL, device.product) for role, device in made.items()}
+        chosen = choose(wishes, pool, found[0] if found else None)
+        lacking = [role for role in wishes if role not in chosen]
+        if lacking:
+            product = wishes[lacking[0]].product
+            there = one_of(sorted({name for _, name in pool})) if pool else "no card"
+            message = f"no card is left for role {lacking[0]} on this machine (got {there}, expected {product})"
+            raise RefusedError([Refusal(Label.DEVICE_ABSENT, message, Where(LOCAL), hint=_WAYS)])
+        found.append(chosen)
+    return PinnedCards(False, found[0], found[1] if lane.swap else {})
