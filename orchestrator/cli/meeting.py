@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from orchestrator.cli.nodes import look, one_node, seen_entry
+from orchestrator.cli.nodes import look, one_node, pinned_cards, seen_entry
 from orchestrator.errors import Label, Refusal, RefusedError, Where
 
 if TYPE_CHECKING:
@@ -35,8 +35,11 @@ class Met:
 
     @property
     def entry(self) -> Mapping[str, Any]:
-        """What a pods file keeps of it."""
-        return {"host_key": self.fingerprint, "trust": self.trust, "seen": seen_entry(self.seen.facts)}
+        """What a pods file keeps of it; of a node without cards, no key for them."""
+        cards = pinned_cards(self.seen)
+        kept = {"cards": cards} if cards else {}
+        seen = seen_entry(self.seen.facts)
+        return {"host_key": self.fingerprint, "trust": self.trust, **kept, "seen": seen}
 
 
 def meet(node: Node, told: str | None, *, anew: bool = False) -> Met:

@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from orchestrator.cli.output import complain, size_text
-from orchestrator.errors import OrchError
+from orchestrator.errors import Label, OrchError
 
 if TYPE_CHECKING:
     from orchestrator.qualify.fitness import Examined
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 MOST_AT_ONCE: Final = 48
 DEFAULT: Final = Path("pods.yaml")
-CARDS: Final = "not looked at: reading and pinning cards is not built yet"
 
 
 @contextmanager
@@ -68,10 +68,11 @@ def one_node(node: Node, do: Callable[[Node, Remote], T]) -> T:
 
 
 def look(node: Node, remote: Remote) -> Examined:
-    """Examine a node as it is declared."""
+    """Examine a node as it is declared, its cards too."""
     from orchestrator.qualify.fitness import examine
+    from orchestrator.qualify.looks import of_machine
 
-    return examine(remote, node.remote_root, node.emulators)
+    return replace(examine(remote, node.remote_root, node.emulators), cards=of_machine(remote))
 
 
 def worst_exit(answers: Mapping[str, object]) -> int:
@@ -111,9 +112,27 @@ def seen_entry(facts: NodeFacts) -> dict[str, str | int | None]:
     }
 
 
-def changes(node: Node, facts: NodeFacts) -> tuple[str, ...]:
+def pinned_cards(seen: Examined) -> dict[str, int]:
+    """Give the cards of a node as a pods file pins them, UUID to minor; those that lack one are left out."""
+    cards = seen.cards.cards if seen.cards else ()
+    pairs = {card.uuid.known: card.minor.known for card in cards}
+    return {uuid: minor for uuid, minor in pairs.items() if uuid is not None and minor is not None}
+
+
+def card_changes(node: Node, seen: Examined) -> Iterator[str]:
+    """Say which pinned cards are others by now, and which are there and not pinned."""
+    now = pinned_cards(seen)
+    for uuid, minor in node.cards.items():
+        if now.get(uuid) != minor:
+            at = f"has minor {now[uuid]}" if uuid in now else "is not there"
+            yield f"{Label.DEVICE_UUID}: card {uuid} had minor {minor} and {at}"
+    for uuid in (uuid for uuid in now if uuid not in node.cards):
+        yield f"card {uuid}, minor {now[uuid]}, is not pinned"
+
+
+def changes(node: Node, seen: Examined) -> tuple[str, ...]:
     """Say what a node says otherwise than when it was last looked at."""
-    now = seen_entry(facts)
+    now = seen_entry(seen.facts)
     found = [
         f"{key} was {node.seen[key]} and is {value}"
         for key, value in now.items()
@@ -121,7 +140,7 @@ def changes(node: Node, facts: NodeFacts) -> tuple[str, ...]:
     ]
     if node.seen.get("boot_id") not in (None, now["boot_id"]):
         found.append("it was booted anew")
-    return tuple(found)
+    return (*found, *card_changes(node, seen))
 
 
 def examined_json(seen: Examined) -> dict[str, Any]:
@@ -138,7 +157,7 @@ def examined_json(seen: Examined) -> dict[str, Any]:
         "clock_error_ns": seen.clock.error_ns,
         "lock": seen.lock,
         "emulators": dict(seen.emulators),
-        "cards": None,
+        "cards": seen.cards.as_json() if seen.cards else None,
         "faults": [
             {"label": str(each.label), "message": each.message, "hint": each.hint} for each in faults(seen)
         ],
@@ -168,9 +187,25 @@ def examined_rows(seen: Examined) -> list[tuple[str, str]]:
             for target, answer in seen.emulators.items()
         ),
         *([("lock", seen.lock)] if seen.lock else []),
-        ("cards", CARDS),
+        *cards_rows(seen),
         *(("fault", str(fault)) for fault in faults(seen)),
     ]
+
+
+def cards_rows(seen: Examined) -> Iterator[tuple[str, str]]:
+    """Give the cards of a node, one a row, with all that is wrong with their list."""
+    inventory = seen.cards
+    if inventory is None:
+        return
+    simulated = ", simulated" if inventory.is_simulated else ""
+    for card in inventory.cards:
+        yield "card", f"minor {card.minor}, {card.product}, {card.uuid}{simulated}"
+    if not inventory.cards:
+        yield "cards", "; ".join(fault.message for fault in inventory.faults) or "none"
+        return
+    yield "driver", str(inventory.driver)
+    for fault in inventory.faults:
+        yield "cards", str(fault)
 
 
 def clock_text(offset_ns: int, error_ns: int) -> str:

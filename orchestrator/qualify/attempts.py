@@ -13,6 +13,7 @@ from evidence.event import Event
 from evidence.files import write_whole
 from orchestrator.errors import OrchError, RefusedError, UndecidedError
 from orchestrator.qualify import parent as parents
+from orchestrator.qualify import pinned_cards
 from orchestrator.qualify.checks import Verdict
 from orchestrator.qualify.judge import judge_step
 from orchestrator.qualify.launcher import Launcher
@@ -70,6 +71,8 @@ def _attempt(session: Session, step: Step, attempt: Attempt) -> str:
     try:
         if step.NAME != record.NAME:
             session.limits.check()
+        if step.NAME in pinned_cards.STEPS:
+            pinned_cards.look(session, attempt.folder)
         step.act(launcher)
     except AttemptLostError as lost:
         launcher.abandon(str(lost))

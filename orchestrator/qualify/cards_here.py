@@ -29,9 +29,9 @@ def cards_here(planned: Planned, lane: LaneSpec) -> PinnedCards | None:
         return None
     inventory = looks.of_machine(Local(LOCAL))
     pool = [
-        (BoundCard(LOCAL, card.minor.value, card.uuid.value), card.product.value or "")
+        (BoundCard(LOCAL, card.minor.known, card.uuid.known), card.product.known or "")
         for card in inventory.cards
-        if card.minor.value is not None
+        if card.minor.known is not None
     ]
     found: list[dict[str, BoundCard]] = []
     for made in (own, swapped):

@@ -6,9 +6,10 @@ its cards, in a file beside the executable. Both must be what the plan implies. 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from orchestrator.build.counted import Counted, counted
+from orchestrator.build.standin import Calls, calls
 from orchestrator.plan.roles import Role
 from orchestrator.qualify import devices
 from orchestrator.qualify.checks import Check, equal
@@ -16,10 +17,6 @@ from orchestrator.qualify.compose import Wanted
 from orchestrator.qualify.devices import CALLS
 from orchestrator.qualify.launch import OWN
 from orchestrator.qualify.launched import Launched
-
-Calls = Mapping[int, Mapping[str, int]]
-"""Minor -> what its card was asked for: `calls`, `launches`, `bytes_allocated`, `to_device` and others."""
-
 
 def device_line(launched: Launched, wanted: Wanted, role: Role) -> dict[str, object] | None:
     """What a device role that ended well says of its card and of its work; None of a host role.
@@ -55,61 +52,55 @@ def _work(launched: Launched, wanted: Wanted, role: Role) -> Counted:
 
 def calls_as_counted(launched: Launched, wanted: Wanted) -> tuple[Check, ...]:
     """The stand-ins' own counts of a launch that ended well; nothing where cards are real."""
-    view, problems = launched.view, []
+    view, problems, inputs = launched.view, [], []
     if not devices.is_simulated(view):
         return ()
     bound = {start.role: start.bound.device for start in launched.launch.starts}
-    device_roles = [role for role in view.planned.plan.roles if bound.get(role.name) is not None]
-    for role in device_roles:
-        device, work = bound[role.name], _work(launched, wanted, role)
-        calls = read_calls(view.bytes(launched.file(role.name, CALLS)))
+    for role in view.planned.plan.roles:
+        device = bound.get(role.name)
+        if device is None:
+            continue
+        inputs.append(launched.file(role.name, CALLS))
+        work = _work(launched, wanted, role)
         expected = {
             "launches": work.launches,
             "to_device": work.to_device,
             "from_device": work.from_device,
             "bytes_allocated": work.allocated,
+            "error": 0,
+            "races": 0,
         }
-        said = calls.get(device.minor, {}) if device else {}
+        counted_there = _calls(launched, role.name)
+        said = next((vars(each) for each in counted_there if each.minor == device.minor), {})
         problems += [
             f"{role.name}: {key} is {said.get(key)}, expected {value}"
             for key, value in expected.items()
             if said.get(key) != value
         ]
-        problems += [f"{role.name}: {each}" for each in _others(calls, device.minor if device else None)]
-    inputs = tuple(launched.file(role.name, CALLS) for role in device_roles)
+        problems += _others(role.name, counted_there, device.minor)
     fine = "as many launches and bytes as the plan implies, on the bound card alone"
     return (equal(f"{launched.launch.name}-calls", inputs, fine, "; ".join(problems) or fine),)
 
 
 def bound_card_alone(launched: Launched) -> tuple[Check, ...]:
     """No card but the bound one was asked for anything; nothing where cards are real."""
-    view, problems, inputs = launched.view, [], []
-    if not devices.is_simulated(view):
+    problems, inputs = [], []
+    if not devices.is_simulated(launched.view):
         return ()
     for start in launched.launch.starts:
-        device = start.bound.device
-        if device is not None:
+        if (device := start.bound.device) is not None:
             inputs.append(launched.file(start.role, CALLS))
-            calls = read_calls(view.bytes(inputs[-1]))
-            problems += [f"{start.role}: {each}" for each in _others(calls, device.minor)]
+            problems += _others(start.role, _calls(launched, start.role), device.minor)
     fine = "no card but the bound one was asked for anything"
     return (equal(f"{launched.launch.name}-calls", inputs, fine, "; ".join(problems) or fine),)
 
 
-def _others(calls: Calls, bound: int | None) -> Iterator[str]:
-    for minor, counts in calls.items():
-        if minor != bound and any(counts.values()):
-            yield f"the card of minor {minor} was asked {counts.get('calls')} times"
+def _calls(launched: Launched, role: str) -> tuple[Calls, ...]:
+    """What the stand-in beside a role counted; nothing if it was never asked."""
+    return calls((launched.view.bytes(launched.file(role, CALLS)) or b"").decode("ascii", "replace"))
 
 
-def read_calls(data: bytes | None) -> Calls:
-    """What a stand-in counted; nothing if it was never asked.
-
-    Raises:
-        ValueError: it is of another form.
-    """
-    found: dict[int, dict[str, int]] = {}
-    for line in (data or b"").decode("ascii").splitlines():
-        counts = {key: int(value) for key, _, value in (each.partition("=") for each in line.split())}
-        found[counts.pop("minor")] = counts
-    return found
+def _others(role: str, counted_there: tuple[Calls, ...], bound: int) -> Iterator[str]:
+    for each in counted_there:
+        if each.minor != bound and each.calls:
+            yield f"{role}: the card of minor {each.minor} was asked {each.calls} times"

@@ -112,3 +112,12 @@ def seen(view: View, which: str = OWN) -> dict[str, dict[str, Any]]:
         return {}
     of = binding["swapped"] if which == SWAPPED else binding["roles"]
     return {role: of[role]["device"] for role in profiles(view, which)}
+
+
+def minors(view: View, node: str) -> frozenset[int]:
+    """The minors of all cards that preflight saw on a node.
+
+    Raises:
+        LookupError, TypeError: `binding.json` is not there, or is of another form.
+    """
+    return frozenset(view.json("binding.json")["nodes"][node]["minors"])

@@ -12,6 +12,7 @@ from pathlib import PurePosixPath
 from typing import Final
 
 from orchestrator.errors import Label
+from orchestrator.probe import Inventory
 from orchestrator.remote.base import Clock, NodeFacts, Remote, RemoteError, Room
 from orchestrator.remote.lock import is_left_behind
 
@@ -57,6 +58,7 @@ class Examined:
         missing: tools that are needed and not there.
         lock: who works there, and since when; empty if nobody does.
         emulators: target -> the first line that its declared emulator answers with; empty if it does not.
+        cards: what it says of its cards; None if it was not asked.
     """
 
     facts: NodeFacts
@@ -67,6 +69,7 @@ class Examined:
     missing: tuple[str, ...]
     lock: str
     emulators: Mapping[str, str]
+    cards: Inventory | None = None
 
 
 @dataclass(frozen=True)

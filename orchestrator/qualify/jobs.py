@@ -21,6 +21,7 @@ from orchestrator.oracle.reference import from_bits
 from orchestrator.qualify.command import node as node_side
 from orchestrator.qualify.command.digests import files_digest, listing_digest
 from orchestrator.qualify.command.invocation import Invocation
+from orchestrator.qualify.devices import CALLS
 from orchestrator.qualify.launch import FROM_PLAN, Launch, Start, parse_progress
 from orchestrator.qualify.session import Attempt, Session
 from orchestrator.remote.base import Job, JobState, Remote, RemoteError
@@ -213,7 +214,8 @@ class Jobs:
         if isinstance(start.binding, Invocation):
             left = node_side.collect(node, job.folder, self.session.secrets)
             return files | {folder / name: data for name, data in left}
-        for name in OUTPUTS:
+        is_simulated = start.binding.device is not None and start.binding.device.is_simulated
+        for name in (*OUTPUTS, *([CALLS] if is_simulated else [])):
             data = node.get(job.folder / name)
             if data is not None:
                 files[folder / PurePosixPath(name).name] = data

@@ -20,15 +20,16 @@ from orchestrator.oracle.reference import NonFiniteError
 from orchestrator.plan.command import CommandPlan
 from orchestrator.plan.matrix import MatrixPlan
 from orchestrator.plan.model import Plan
+from orchestrator.qualify import pinned_cards
 from orchestrator.qualify.bundle_files import BundleFiles
 from orchestrator.qualify.checks import Check, StepOutcome, Verdict, worst
+from orchestrator.qualify.grade import grade_of
 from orchestrator.qualify.journal_checks import journal
-from orchestrator.qualify.steps import ALL, Step, not_applicable, preflight
+from orchestrator.qualify.steps import ALL, Step, not_applicable
 from orchestrator.qualify.view import View
 
 SCHEMA = "orch-qualification/v1"
 JUDGING = ("build", "oracle", "plan", "qualify", "spec")
-EMULATED, HOST = "emulated", "host"
 
 
 @dataclass(frozen=True)
@@ -106,7 +107,7 @@ def _is_judgement(event: Event, step: Step) -> bool:
 
 def _checks(view: View, step: Step) -> tuple[Check, ...]:
     try:
-        return (*step.judge(view), journal(view, step.NAME))
+        return (*step.judge(view), *pinned_cards.judge(view, step.NAME), journal(view, step.NAME))
     except NonFiniteError as error:
         return (
             Check(
@@ -159,21 +160,6 @@ def _why_not_run(events: tuple[Event, ...]) -> str:
         if event.type == "orch.step.judged" and event.data["verdict"] in (Verdict.FAIL, Verdict.UNKNOWN):
             return f"not run: {event.data['step']} did not pass"
     return "not run"
-
-
-def grade_of(view: View) -> str:
-    """What the evidence is evidence of: emulated if any role ran under another set's emulator, else host.
-
-    From what the nodes said of themselves; where roles ran and no node said anything, the lesser of the two.
-    """
-    binding, nodes = view.json("binding.json"), view.json(f"{view.attempt(preflight.NAME)}/nodes.json")
-    if binding is None or nodes is None:
-        ran = any(event.type == "orch.launch.started" for event in view.events())
-        return EMULATED if ran else HOST
-    try:
-        return EMULATED if preflight.emulated(view, nodes) else HOST
-    except (ValueError, LookupError, TypeError):
-        return EMULATED  # nodes, roles or pods are not what they were: a judge has said so
 
 
 def qualification(view: View, steps: tuple[StepOutcome, ...]) -> dict[str, Any]:

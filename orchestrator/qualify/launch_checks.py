@@ -18,7 +18,7 @@ from orchestrator.oracle.shards import shard_name
 from orchestrator.qualify import approximate
 from orchestrator.qualify.checks import Check, Verdict, equal, number
 from orchestrator.qualify.compose import Wanted, compose
-from orchestrator.qualify.counts import device_line
+from orchestrator.qualify.counts import calls_as_counted, device_line
 from orchestrator.qualify.endpoints import Ports, Way
 from orchestrator.qualify.launch import ProgressLine
 from orchestrator.qualify.launched import Launched
@@ -72,6 +72,9 @@ def _ports(launched: Launched, wanted: Wanted) -> Ports:
     """The ports that were chosen, each as the first role bound to it has it; a step may name one."""
     wiring, starts = launched.view.wiring, {start.role: start for start in launched.launch.starts}
     listening = {role: starts[role].bound.port for role in wiring.listeners if role in starts}
+    for role, parent in wiring.parents.items():
+        if role in starts and role not in wiring.ways:  # a parent that was not started is known by who dials it
+            listening.setdefault(parent, starts[role].bound.parent_port)
     if wanted.port is not None:
         listening[launched.view.roles[0]] = wanted.port
     tunnels: dict[Way, int] = {}
@@ -133,6 +136,7 @@ def trained(launched: Launched, wanted: Wanted, *, first: int) -> tuple[Check, .
         *(published(launched, view.version(version), epoch=wanted.epoch) for version in versions),
         said(launched, wanted, end, end.results),
         trajectory(launched, wanted, first),
+        *calls_as_counted(launched, wanted),
     )
 
 

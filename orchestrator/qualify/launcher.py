@@ -115,7 +115,9 @@ class Launcher:
         session, wiring = self.session, self.session.view.wiring
         roles = session.view.roles if wanted.roles is None else wanted.roles
         named = {} if wanted.port is None else {session.view.roles[0]: wanted.port}
-        asking = [role for role in wiring.listeners if role in roles and role not in named]
+        # a parent that is not started has a port too: what dials it must be bound to one
+        needed = {*roles, *(wiring.parents[role] for role in roles if role in wiring.parents)}
+        asking = [role for role in wiring.listeners if role in needed and role not in named]
         listening = named | session.free_ports(asking)
         place = wiring.placement
         ways = {way: (place[way[1]], listening[way[1]]) for way in self._ways(roles)}

@@ -12,7 +12,8 @@ from evidence.verify import read_qualification
 from orchestrator.oracle.reference import from_bits
 from orchestrator.qualify.checks import STEPS, StepOutcome, Verdict
 from orchestrator.qualify.command.checks import lines_of
-from orchestrator.qualify.judge import grade_of, judge_steps, numerics_of
+from orchestrator.qualify.grade import SIMULATED, grade_of
+from orchestrator.qualify.judge import judge_steps, numerics_of
 from orchestrator.qualify.view import View
 
 
@@ -81,6 +82,7 @@ class LaneOutcome(Outcome):
         left = len(STEPS) - len(self.omitted)
         said = [f"{left} of {len(STEPS)}", f"omitted: {', '.join(self.omitted)}"] if self.omitted else []
         said += approximately(self.numerics)
+        said += ["simulated: no card was there"] if self.grade == SIMULATED else []
         return f"{self.verdict} ({'; '.join(said)})" if said else self.verdict
 
 

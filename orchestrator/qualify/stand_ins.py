@@ -10,7 +10,6 @@ import platform
 import uuid
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 
 from evidence.digest import sha256_bytes
@@ -89,7 +88,6 @@ def _card(index: int, device: DeviceSpec, driver: str) -> Card:
         memory_mib=_mib(device, "memory_total", driver),
         reserved_mib=_mib(device, "memory_reserved", driver),
         driver=driver,
-        fault="none",
         name=device.product,
     )
 
@@ -108,8 +106,3 @@ def _driver(profiles: tuple[DeviceSpec, ...]) -> str:
     common = set.intersection(*known) if known else set()
     every = sorted(common or set().union(*known), key=lambda text: tuple(map(int, text.split("."))))
     return every[-1] if every else "550.54.14"
-
-
-def altered(cards: tuple[Card, ...], minor: int, **changes: object) -> tuple[Card, ...]:
-    """The same cards, one of them changed."""
-    return tuple(replace(card, **changes) if card.minor == minor else card for card in cards)

@@ -91,10 +91,10 @@ def _reached(
 
 
 def _open(args: argparse.Namespace, begun_with: str, names: set[str]) -> Mapping[str, Remote]:
-    from orchestrator.qualify.view import LOCAL
+    from orchestrator.qualify.view import LOCAL, SIMULATED
     from orchestrator.remote.local import Local
 
-    if begun_with == LOCAL:
+    if begun_with in (LOCAL, SIMULATED):
         return {LOCAL: Local(LOCAL)}
     from orchestrator.remote.retry import Retrying
     from orchestrator.remote.ssh import Ssh

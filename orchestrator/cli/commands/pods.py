@@ -42,9 +42,9 @@ _TRUST: Final = {
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare `add`, `show` and `pin`."""
     actions = parser.add_subparsers(dest="action", required=True, metavar="add|show|pin")
-    add = actions.add_parser("add", help="connect once, pin the host key, and write the node down")
+    add = actions.add_parser("add", help="connect once, pin the host key and the cards, and write the node down")
     show = actions.add_parser("show", help="look at all nodes again, and say what changed")
-    pin = actions.add_parser("pin", help="accept a node as it is now, another host key too")
+    pin = actions.add_parser("pin", help="accept a node as it is now, another host key and other cards too")
     add.add_argument("name", metavar="NAME", help="what to call the node: a, b, gpu-1")
     add.add_argument(
         "line", metavar="SSH", type=_quoted, help="the SSH command that the provider shows, in quotes"
@@ -179,7 +179,7 @@ def _show(args: argparse.Namespace) -> int:
     spec = read_rental(args.pods)
     answers = each_node(spec.nodes, look)
     found = {
-        name: () if isinstance(answer, OrchError) else changes(spec.nodes[name], answer.facts)
+        name: () if isinstance(answer, OrchError) else changes(spec.nodes[name], answer)
         for name, answer in answers.items()
     }
     if args.json:
@@ -242,7 +242,7 @@ def _pin(args: argparse.Namespace) -> int:
     met = meet(node, args.accept_host_key, anew=True)
     if args.accept_host_key is None and met.fingerprint == node.host_key and node.trust is not None:
         met = replace(met, trust=node.trust)
-    found = list(changes(node, met.seen.facts))
+    found = list(changes(node, met.seen))
     if node.host_key != met.fingerprint:
         found.insert(0, f"host_key was {node.host_key or 'not pinned'} and is {met.fingerprint}")
     spec = change_node(spec.path, node.name, met.entry)

@@ -14,15 +14,8 @@ from typing import Any
 from evidence.verify import read_qualification, verify
 from orchestrator.plan.matrix import said
 from orchestrator.qualify.checks import Check, StepOutcome, Verdict, equal, worst
-from orchestrator.qualify.judge import (
-    EMULATED,
-    HOST,
-    Judgement,
-    differences,
-    judge_bundle,
-    judge_view,
-    summary,
-)
+from orchestrator.qualify.grade import EMULATED, least
+from orchestrator.qualify.judge import Judgement, differences, judge_bundle, judge_view, summary
 from orchestrator.qualify.launched import Launched
 from orchestrator.qualify.matrix.view import CELLS, LANE, MatrixView, cell_files, is_matrix
 from orchestrator.qualify.steps import split, uninterrupted
@@ -199,8 +192,7 @@ def _losses(launched: Launched) -> str:
 
 def grade_of(view: MatrixView) -> str:
     """What the evidence is evidence of: the least that one of its cells is, or says nothing of."""
-    grades = {_grade(bundle) for cell in view.cells for bundle in view.bundles(cell)}
-    return EMULATED if EMULATED in grades else HOST
+    return least(_grade(bundle) for cell in view.cells for bundle in view.bundles(cell))
 
 
 def _grade(bundle: Path) -> str:

@@ -1,6 +1,7 @@
 """Build: one program per role from the plan, checked as ELF files, before anything is sent anywhere.
 
-Also the one program that a control needs, the last role's of another plan, and those of the order's witness.
+Also the programs that controls need: the last role's of another plan, those of the order's witness, and those
+of device roles for a product that no card is.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ from orchestrator.build.elf import verify
 from orchestrator.plan.derive import Planned, other_plan
 from orchestrator.qualify.checks import Check, equal
 from orchestrator.qualify.command import series
-from orchestrator.qualify.launch import OTHER, OWN, SWAPPED, WITNESS
+from orchestrator.qualify.devices import profiles
+from orchestrator.qualify.launch import FOREIGN, OTHER, OWN, SWAPPED, WITNESS
 from orchestrator.qualify.launcher import Launcher
 from orchestrator.qualify.session import Session
 from orchestrator.qualify.steps import refusals
@@ -31,6 +33,7 @@ _LABELS = {
     SWAPPED: "swapped-program",
     OTHER: "control-program",
     WITNESS: "witness-program",
+    FOREIGN: "foreign-program",
 }
 
 
@@ -43,11 +46,13 @@ def wanted(view: View) -> tuple[tuple[str, Planned, tuple[str, ...]], ...]:
     planned, names = view.planned, view.roles
     controls = names[-1:] if len(names) > 1 and refusals.NAME not in view.lane.omit else ()
     ordered = () if view.planned.plan.system.bound is not None else controls
+    foreign = () if refusals.NAME in view.lane.omit else tuple(profiles(view, FOREIGN))
     return (
         (OWN, planned, names),
         (SWAPPED, planned, names if view.lane.swap else ()),
         (OTHER, other_plan(planned), controls),
         (WITNESS, view.witness, names if ordered else ()),
+        (FOREIGN, planned, foreign),
     )
 
 
@@ -59,8 +64,8 @@ def act(launcher: Launcher) -> None:
     session = launcher.session
     listing: dict[str, dict[str, object]] = {}
     for which, planned, names in wanted(session.view):
-        targets = session.view.targets_of(which)
-        pairings = [(role, Made(targets[role.name])) for role in planned.plan.roles if role.name in names]
+        made = made_for(session.view, which)
+        pairings = [(role, made[role.name]) for role in planned.plan.roles if role.name in names]
         if not pairings:
             continue
         folder = launcher.attempt.folder / PROGRAM_FOLDERS[which]
@@ -71,8 +76,14 @@ def act(launcher: Launcher) -> None:
         for program in programs:
             write_whole(folder / f"{program.role}.elf", program.data)
             session.programs[program.role, which] = program
-            listing[f"{PROGRAM_FOLDERS[which]}/{program.role}.elf"] = _entry(program)
+            listing[f"{PROGRAM_FOLDERS[which]}/{program.role}.elf"] = _entry(program, made[program.role])
     write_whole(launcher.attempt.folder / "programs.json", dumps(listing))
+
+
+def made_for(view: View, which: str) -> dict[str, Made]:
+    """Role -> what its program of this sort is made for, in role order."""
+    devices = profiles(view, which)
+    return {role: Made(target, devices.get(role)) for role, target in view.targets_of(which).items()}
 
 
 def load(session: Session) -> None:
@@ -109,23 +120,30 @@ def judge(view: View) -> tuple[Check, ...]:
         for name in names:
             file = f"{PROGRAM_FOLDERS[which]}/{name}.elf"
             label = f"{name}-{_LABELS[which]}"
-            target = view.targets_of(which)[name]
-            fine = f"static {target} program of plan {planned.plan.digest[:16]}"
-            got = _faults(view.bytes(f"{folder}/{file}"), planned, (name, target), listing.get(file))
+            made = made_for(view, which)[name]
+            fine = f"{_kind(made)} program of plan {planned.plan.digest[:16]}"
+            got = _faults(view.bytes(f"{folder}/{file}"), planned, (name, made), listing.get(file))
             checks.append(equal(label, (f"{folder}/{file}", f"{folder}/programs.json"), fine, got or fine))
     return tuple(checks)
 
 
-def _faults(data: bytes | None, planned: Planned, made: tuple[str, str], recorded: object) -> str:
-    """What is wrong with a program's file, made for a role and a target; empty if nothing is."""
+def _kind(made: Made) -> str:
+    """What a program is, for people."""
+    return f"static {made.target}" if made.device is None else f"{made.target}, {made.device.name}"
+
+
+def _faults(data: bytes | None, planned: Planned, made: tuple[str, Made], recorded: object) -> str:
+    """What is wrong with a program's file, made for a role and what it runs on; empty if nothing is."""
     if data is None:
         return "nothing"
-    role, target = made
-    problems = [str(problem) for problem in verify(data, target=target, plan=planned.plan.digest, role=role)]
-    if recorded != _entry(Program(role, target, data)):
+    role, runs_on = made
+    found = verify(data, target=runs_on.target, plan=planned.plan.digest, role=role)
+    problems = [str(problem) for problem in found]
+    if recorded != _entry(Program(role, runs_on.target, data), runs_on):
         problems.append(f"it is not the program that the build recorded (expected {recorded})")
     return "; ".join(problems)
 
 
-def _entry(program: Program) -> dict[str, object]:
-    return {"target": program.target, "sha256": program.sha256, "size": program.size}
+def _entry(program: Program, made: Made) -> dict[str, object]:
+    device = {} if made.device is None else {"device": made.device.name}
+    return {"target": program.target, **device, "sha256": program.sha256, "size": program.size}

@@ -8,6 +8,7 @@ from orchestrator.errors import Label
 from orchestrator.qualify.checks import Check, Verdict
 from orchestrator.qualify.command import series
 from orchestrator.qualify.compose import Wanted
+from orchestrator.qualify.counts import calls_as_counted
 from orchestrator.qualify.launch_checks import (
     as_asked,
     began,
@@ -68,4 +69,5 @@ def judge(view: View) -> tuple[Check, ...]:
         if ended.verdict is Verdict.PASS:
             results = view.evaluation(wanted.target)
             checks.append(said(launched, wanted, view.version(wanted.target), results))
+            checks += calls_as_counted(launched, wanted)
     return tuple(checks)

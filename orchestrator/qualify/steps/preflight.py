@@ -19,6 +19,8 @@ from orchestrator.admit.memory import demand
 from orchestrator.errors import Label, Refusal
 from orchestrator.oracle.checkpoint import CheckpointError
 from orchestrator.oracle.reference import Version
+from orchestrator.probe import Inventory
+from orchestrator.qualify import card_checks, looks
 from orchestrator.qualify import parent as parents
 from orchestrator.qualify.checks import Check, Verdict, equal
 from orchestrator.qualify.fitness import DEADLINE_S, LEAST_BYTES, LEAST_INODES, examine
@@ -38,6 +40,7 @@ CHECKS = (
     "the role's memory fits its node's quota (an unknown quota is refused)",
     "a program can be executed in the run's own folder",
     "what is sent into a tunnel comes out at its other end",
+    "a device role's card is the one pinned, of its profile's product, whole, and nobody else's at this time",
 )
 MACHINES = {"x86_64-linux": "x86_64", "aarch64-linux": "aarch64"}
 EMULATORS = {"x86_64-linux": "qemu-x86_64-static", "aarch64-linux": "qemu-aarch64-static"}
@@ -57,7 +60,10 @@ def act(launcher: Launcher) -> None:
     launcher.attempt.folder.mkdir(parents=True, exist_ok=True)
     write_whole(launcher.attempt.folder / "nodes.json", dumps(nodes))
     session.emulators |= emulated(view, nodes)
-    write_whole(session.bundle / "binding.json", dumps(_binding(view, nodes, ports)))
+    looks.place_stand_in(session)
+    looks.take(session, launcher.attempt.folder)
+    seen = looks.inventories(view, launcher.folder)
+    write_whole(session.bundle / "binding.json", dumps(_binding(view, nodes, ports, seen)))
 
 
 def _look(session: Session, name: str) -> dict[str, Any]:
@@ -128,11 +134,14 @@ def load(session: Session) -> None:
         session.emulators |= emulated(session.view, nodes)
 
 
-def _binding(view: View, nodes: Mapping[str, Any], ports: Mapping[str, int]) -> dict[str, Any]:
-    """What `binding.json` says, of these nodes' words and the placement."""
+def _binding(
+    view: View, nodes: Mapping[str, Any], ports: Mapping[str, int], cards: Mapping[str, Inventory]
+) -> dict[str, Any]:
+    """What `binding.json` says, of these nodes' words, their cards and the placement."""
     placement, pods = view.wiring.placement, view.pods
     kept = ("machine", "kernel", "hostname_sha256", "boot_id", "cpus", "memory_bytes", "quota_bytes")
     emulators = emulated(view, nodes)
+    bound = card_checks.bound(view, cards)
     return {
         "schema": "orch-binding/v1",
         "nodes": {
@@ -141,6 +150,7 @@ def _binding(view: View, nodes: Mapping[str, Any], ports: Mapping[str, int]) -> 
                 "pod": pods.nodes[name]["pod"] if pods else None,
                 "clock_offset_ns": node["clock"]["offset_ns"],
                 "clock_error_ns": node["clock"]["error_ns"],
+                "minors": card_checks.minors(cards[name]) if name in cards else [],
             }
             for name, node in nodes.items()
         },
@@ -150,19 +160,21 @@ def _binding(view: View, nodes: Mapping[str, Any], ports: Mapping[str, int]) -> 
                 "target": target,
                 "emulator": emulators.get((role, target)),
                 "port": ports.get(role),
-                "device": None,
+                "device": bound.get(role),
             }
             for role, target in view.targets.items()
         },
-        **({"swapped": _swapped(view, emulators)} if view.lane.swap else {}),
+        **({"swapped": _swapped(view, emulators, cards)} if view.lane.swap else {}),
     }
 
 
-def _swapped(view: View, emulators: Mapping[tuple[str, str], str]) -> dict[str, Any]:
+def _swapped(
+    view: View, emulators: Mapping[tuple[str, str], str], cards: Mapping[str, Inventory]
+) -> dict[str, Any]:
     """What roles are made for, and run under, when the split run is resumed."""
-    targets = view.targets_of(SWAPPED)
+    targets, bound = view.targets_of(SWAPPED), card_checks.bound(view, cards, SWAPPED)
     return {
-        role: {"target": target, "emulator": emulators.get((role, target))}
+        role: {"target": target, "emulator": emulators.get((role, target)), "device": bound.get(role)}
         for role, target in targets.items()
     }
 
@@ -175,7 +187,8 @@ def judge(view: View) -> tuple[Check, ...]:
         return (Check("nodes", Verdict.UNKNOWN, (file, "binding.json"), "facts of every node", "nothing"),)
     placement = view.wiring.placement
     ports = {role: binding["roles"][role]["port"] for role in view.wiring.listeners}
-    expected = _binding(view, nodes, ports)
+    seen = looks.inventories(view, f"{view.attempt(NAME)}")
+    expected = _binding(view, nodes, ports, seen)
     fine = "what the nodes said of themselves"
     checks = [
         equal("binding", ("binding.json", file), fine, fine if binding == expected else "something else")
@@ -184,6 +197,8 @@ def judge(view: View) -> tuple[Check, ...]:
         equal(f"{name}-executes", (file,), "exit 0 from a probe in the run's folder", _probe_said(node))
         for name, node in nodes.items()
     ]
+    checks += card_checks.judge(view, f"{view.attempt(NAME)}")
+    checks += card_checks.one_sort(view)
     checks += _parent(view)
     for name, node in nodes.items():
         checks += _supplies(view, file, name, node)

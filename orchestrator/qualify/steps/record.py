@@ -12,17 +12,20 @@ from typing import Any
 
 from evidence.canonical import dumps
 from evidence.files import write_whole
+from orchestrator.qualify import card_checks, looks
 from orchestrator.qualify.checks import Check, Verdict, equal
 from orchestrator.qualify.jobs import SETTLE_S
 from orchestrator.qualify.journal_checks import whole_run
 from orchestrator.qualify.launcher import Launcher
 from orchestrator.qualify.session import Session
+from orchestrator.qualify.steps import preflight
 from orchestrator.qualify.view import View
 from orchestrator.remote.base import Remote, RemoteError
 
 NAME = "record"
-DOES = "looks for processes left behind, removes the run's own folder from every node, seals the bundle"
+DOES = "looks at cards again and for processes left behind, removes the run's own folder from every node, seals the bundle"
 CHECKS = (
+    "the cards are still those that the run is bound to, and nothing else is on them",
     "no process of the run is left",
     "every launch that began was collected",
     "the run's folder is gone, or kept by request",
@@ -38,6 +41,8 @@ def act(launcher: Launcher) -> None:
     session.limits.is_armed = False
     tasks = [(name, partial(_clear, session, name)) for name in session.nodes]
     is_parting = session.limits.parting
+    if session.view.attempt(preflight.NAME) is not None:
+        looks.take(session, launcher.attempt.folder, patience_s=SETTLE_S if is_parting else None)
     cleared = session.crew.settle(tasks, SETTLE_S) if is_parting else [*session.crew.each(tasks)]
     left = {}
     for (name, _), found in zip(tasks, cleared, strict=True):
@@ -79,7 +84,8 @@ def judge(view: View) -> tuple[Check, ...]:
     left, binding = view.json(file), view.json("binding.json")
     if left is None or binding is None:
         return (Check("left", Verdict.UNKNOWN, (file,), "what is left on every node", "nothing"),)
-    checks = [whole_run(view), equal("nodes", (file, "binding.json"), sorted(binding["nodes"]), sorted(left))]
+    checks = [*card_checks.judge(view, f"{view.attempt(NAME)}"), whole_run(view)]
+    checks += [equal("nodes", (file, "binding.json"), sorted(binding["nodes"]), sorted(left))]
     for name, node in left.items():
         if "unreachable" in node:
             got = f"it was out of reach: {node['unreachable']}"

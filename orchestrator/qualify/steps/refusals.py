@@ -10,7 +10,9 @@ from __future__ import annotations
 from orchestrator.qualify import controls
 from orchestrator.qualify.checks import Check, Verdict, equal
 from orchestrator.qualify.command import series
-from orchestrator.qualify.controls import BASE, HOLDER, ORDER, PORT
+from orchestrator.qualify.controls import BASE, HOLDER, ORDER, PORT, Control
+from orchestrator.qualify.counts import bound_card_alone, calls_as_counted
+from orchestrator.qualify.device_controls import device_controls
 from orchestrator.qualify.launch_checks import (
     as_asked,
     began,
@@ -34,6 +36,8 @@ CHECKS = (
     "a checkpoint of another system: checkpoint-system",
     "an altered data file: data-chunk",
     "a port in use: port-in-use",
+    "of device roles: another UUID, no such minor, a program for another product: each by its label",
+    "of stand-ins besides: a minor twice, no driver, no memory, a card lost: each by its label",
 )
 
 
@@ -47,11 +51,15 @@ def act(launcher: Launcher) -> None:
     if len(view.roles) > 1 and view.planned.plan.system.bound is None:
         launcher.run(controls.order(view))
     checkpoint = view.checkpoint_files(f"{launcher.folder}/{BASE}", 1)
-    for control in controls.applying(view) if checkpoint else ():
+    for control in _applying(view) if checkpoint else ():
         if control is PORT:
             _port_in_use(launcher)
         else:
             launcher.run(control.asked(view, checkpoint, f"{launcher.folder}/{control.name}"))
+
+
+def _applying(view: View) -> tuple[Control, ...]:
+    return (*controls.applying(view), *device_controls(view))
 
 
 def _port_in_use(launcher: Launcher) -> None:
@@ -77,7 +85,7 @@ def judge(view: View) -> tuple[Check, ...]:
     checks = [*missing] if launched is None else [*trained(launched, controls.base(), first=1)]
     checks += _order(view) if len(view.roles) > 1 else ()
     checkpoint = view.checkpoint_files(f"{folder}/{BASE}", 1)
-    for control in controls.applying(view) if checkpoint else ():
+    for control in _applying(view) if checkpoint else ():
         if control is PORT:
             checks += _holder(view)
         launched, missing = began(view, NAME, control.name)
@@ -86,6 +94,7 @@ def judge(view: View) -> tuple[Check, ...]:
             wanted = control.asked(view, checkpoint, f"{folder}/{control.name}")
             checks += (as_asked(launched, wanted), executables(launched))
             checks.append(refused(launched, control.labels(view.planned.plan)))
+            checks += bound_card_alone(launched)
     return tuple(checks)
 
 
@@ -100,7 +109,9 @@ def _order(view: View) -> tuple[Check, ...]:
     wanted = controls.order(view)
     ended = ended_well(launched)
     checks = (as_asked(launched, wanted), executables(launched), ended)
-    return (*checks, order_kept(launched)) if ended.verdict is Verdict.PASS else checks
+    if ended.verdict is not Verdict.PASS:
+        return checks
+    return (*checks, order_kept(launched), *calls_as_counted(launched, wanted))
 
 
 def _holder(view: View) -> tuple[Check, ...]:

@@ -1,0 +1,83 @@
+"""Traces of stand-ins in a bundle, wherever they are, and of roles that ran on real cards. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from evidence.canonical import CanonicalError, loads
+from orchestrator.qualify import devices, looks
+from orchestrator.qualify.launch import Launch, Start
+from orchestrator.qualify.view import View
+
+
+def stand_in_traces(view: View) -> Iterator[str]:
+    """Everything in a bundle that says that a card was a stand-in, wherever it says so.
+
+    Raises:
+        ValueError, LookupError, TypeError, AttributeError, OSError: a file is not of its form.
+    """
+    if devices.is_simulated(view):
+        yield "stream.jsonl: it was begun on stand-ins"
+    if view.pinned_cards is not None and view.pinned_cards.is_simulated:
+        yield "cards.json: its cards are stand-ins"
+    if (view.bundle / devices.STAND_IN).exists():
+        yield f"{devices.STAND_IN}: files of a stand-in"
+    binding = view.json("binding.json") or {}
+    for where in ("roles", "swapped"):
+        for role, bound in binding.get(where, {}).items():
+            if (bound.get("device") or {}).get("simulated", False) is not False:
+                yield f"binding.json: {role} is bound to a stand-in"
+    if devices.profiles(view):
+        yield from _of_launches(view)
+        yield from _of_looks(view)
+
+
+def _of_launches(view: View) -> Iterator[str]:
+    for name, start in _device_starts(view):
+        device = start.bound.device
+        if device is not None and device.is_simulated:
+            yield f"{name}/launch.json: {start.role} was bound to a stand-in"
+        if any(file.name.startswith(devices.STAND_IN) for file in start.files):
+            yield f"{name}/launch.json: a stand-in's files lay beside {start.role}"
+        if view.bytes(f"{name}/{start.role}/{devices.CALLS}") is not None:
+            yield f"{name}/{start.role}: a stand-in counted its calls"
+        if (said := _said(view, name, start.role)) and said.get("simulated") is not False:
+            yield f"{name}/{start.role}/stdout: it ran on a stand-in"
+
+
+def _of_looks(view: View) -> Iterator[str]:
+    for folder in (path.parent for path in sorted(view.bundle.glob(f"steps/*/*/{looks.FOLDER}"))):
+        name = folder.relative_to(view.bundle).as_posix()
+        for brief in (True, False):
+            for node, inventory in looks.inventories(view, name, brief=brief).items():
+                if inventory.is_simulated:
+                    yield f"{name}/{looks.FOLDER}/{node}: a stand-in answered"
+
+
+def ran_on_its_card(view: View) -> bool:
+    """Whether a device role ended well somewhere, and said that it was on the very card of its binding."""
+    if not devices.profiles(view):
+        return False
+    for name, start in _device_starts(view):
+        said, device = _said(view, name, start.role), start.bound.device
+        if device is not None and said and said.get("simulated") is False:
+            return device.uuid is None or device.uuid == said.get("uuid")
+    return False
+
+
+def _device_starts(view: View) -> Iterator[tuple[str, Start]]:
+    for path in sorted(view.bundle.glob("steps/*/*/*/launch.json")):
+        name = path.parent.relative_to(view.bundle).as_posix()
+        for start in Launch.read(path.parent).starts:
+            if start.bound.device is not None:
+                yield name, start
+
+
+def _said(view: View, launch: str, role: str) -> dict[str, object]:
+    """What a device role said of its card on standard output; nothing where it did not get so far."""
+    try:
+        line = loads(view.bytes(f"{launch}/{role}/stdout") or b"null")
+    except CanonicalError:
+        return {}
+    device = line.get("device") if isinstance(line, dict) else None
+    return device if isinstance(device, dict) else {}
