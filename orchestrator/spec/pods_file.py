@@ -76,13 +76,16 @@ def _add(path: Path, pods: CommentedMap, name: str, entry: Entry, rental: Rental
 
 
 def change_node(path: Path, name: str, changes: Mapping[str, Any]) -> PodsSpec:
-    """Changes keys of a node.
+    """Changes keys of a node; of `cards` those stay that are named.
 
     Raises:
         RefusedError: the file is refused, or what would come of it; nothing was changed.
     """
 
     def change(pods: CommentedMap) -> None:
+        before = pods["nodes"][name].get("cards") or {}
+        for gone in [card for card in before if card not in changes.get("cards", before)]:
+            del before[gone]
         _put(pods["nodes"], name, changes)
 
     return _change(path, change)

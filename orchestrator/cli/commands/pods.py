@@ -245,7 +245,7 @@ def _pin(args: argparse.Namespace) -> int:
     found = list(changes(node, met.seen))
     if node.host_key != met.fingerprint:
         found.insert(0, f"host_key was {node.host_key or 'not pinned'} and is {met.fingerprint}")
-    spec = change_node(spec.path, node.name, met.entry)
+    spec = change_node(spec.path, node.name, {"cards": {}, **met.entry} if node.cards else met.entry)
     if args.json:
         print_json({**_met_json(spec, node.name, met), "changes": found})
         return 0
