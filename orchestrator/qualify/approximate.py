@@ -19,9 +19,9 @@ from orchestrator.plan.model import Plan, System
 from orchestrator.plan.ownership import Part
 from orchestrator.qualify.checks import Check, Verdict, number
 from orchestrator.qualify.compose import Wanted
+from orchestrator.qualify.counts import device_line
 from orchestrator.qualify.launch import ProgressLine
 from orchestrator.qualify.launched import Launched
-from orchestrator.qualify.counts import device_line
 from orchestrator.qualify.result_line import result_line
 from orchestrator.spec.numerics import Bound
 

@@ -69,10 +69,7 @@ def _attempt(session: Session, step: Step, attempt: Attempt) -> str:
     """Acts once; what becomes of it is journalled. Returns a crash's log file."""
     launcher = Launcher(session, attempt)
     try:
-        if step.NAME != record.NAME:
-            session.limits.check()
-        if step.NAME in pinned_cards.STEPS:
-            pinned_cards.look(session, attempt.folder)
+        _before(session, step, attempt)
         step.act(launcher)
     except AttemptLostError as lost:
         launcher.abandon(str(lost))
@@ -105,6 +102,14 @@ def _attempt(session: Session, step: Step, attempt: Attempt) -> str:
     else:
         session.emit("step.finished", step.NAME, {"step": step.NAME, "attempt": attempt.number})
     return ""
+
+
+def _before(session: Session, step: Step, attempt: Attempt) -> None:
+    """What no step begins without: time left, and the cards that the run is bound to."""
+    if step.NAME != record.NAME:
+        session.limits.check()
+    if step.NAME in pinned_cards.STEPS:
+        pinned_cards.look(session, attempt.folder)
 
 
 def way_out(bundle: Path, view: View, error: Exception) -> str:

@@ -71,7 +71,7 @@ def judge(view: View, folder: str) -> tuple[Check, ...]:
     for name, node, row in _rows(view, seen):
         got = f"{row.got}; {row.warning}" if row.warning else row.got
         said = f"{row.label}: {got}" if row.verdict == "fail" else got
-        inputs = looks.inputs(view, folder, node)
+        inputs = looks.inputs(folder, node)
         checks.append(Check(name, Verdict(row.verdict), inputs, row.expected, said))
     return tuple(checks)
 
@@ -82,7 +82,9 @@ def _rows(view: View, seen: Mapping[str, Inventory]) -> Iterator[tuple[str, str,
     for which in (OWN, SWAPPED):
         profiles = devices.profiles(view, which)
         for role, card in devices.cards(view, which).items():
-            for row in checks(seen[card.node], wanted(view, card, profiles[role])) if card.node in seen else ():
+            for row in (
+                checks(seen[card.node], wanted(view, card, profiles[role])) if card.node in seen else ()
+            ):
                 name = f"{card.node if row.name in _OF_MACHINE else role}-{row.name}"
                 if (name, card) not in told and (name, None) not in told:
                     told.add((name, None if row.name in _OF_MACHINE else card))

@@ -41,7 +41,9 @@ def cards_here(planned: Planned, lane: LaneSpec) -> PinnedCards | None:
         if lacking:
             product = wishes[lacking[0]].product
             there = one_of(sorted({name for _, name in pool})) if pool else "no card"
-            message = f"no card is left for role {lacking[0]} on this machine (got {there}, expected {product})"
+            message = (
+                f"no card is left for role {lacking[0]} on this machine (got {there}, expected {product})"
+            )
             raise RefusedError([Refusal(Label.DEVICE_ABSENT, message, Where(LOCAL), hint=_WAYS)])
         found.append(chosen)
-    return PinnedCards(False, found[0], found[1] if lane.swap else {})
+    return PinnedCards(is_simulated=False, own=found[0], swapped=found[1] if lane.swap else {})

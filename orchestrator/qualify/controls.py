@@ -1,4 +1,4 @@
-"""The refusal controls that every run has, whatever its roles compute on: what each asks for, and what each role must say of it."""
+"""The refusal controls that every run has: what each asks for, and what each role must say of it."""
 
 from __future__ import annotations
 

@@ -18,6 +18,7 @@ from orchestrator.qualify.devices import CALLS
 from orchestrator.qualify.launch import OWN
 from orchestrator.qualify.launched import Launched
 
+
 def device_line(launched: Launched, wanted: Wanted, role: Role) -> dict[str, object] | None:
     """What a device role that ended well says of its card and of its work; None of a host role.
 

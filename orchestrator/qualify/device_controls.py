@@ -1,8 +1,8 @@
 """The refusal controls of device roles: what each asks for, and what each role must say of it.
 
 What is wrong is in the binding, in the program, or, in a simulated run, in the stand-in: its files are edited
-as text, so that a judge makes the same bytes of the bundle's own. Roles refuse their card before they look for
-each other, so only those that must refuse are started; but for a card that is lost while the run goes on.
+as text, so that a judge makes the same bytes of the bundle's own. Roles refuse their card before they look
+for each other, so only those that must refuse are started; but for a card that is lost while the run goes on.
 """
 
 from __future__ import annotations
@@ -84,7 +84,9 @@ def _no_such_minor(view: View, _base: Checkpoint, folder: str) -> Wanted:
     """A minor that no card of the node has, as preflight saw them."""
     own = devices.cards(view)
     free = {node: _free_minor(view, node) for node in {card.node for card in own.values()}}
-    return _wanted(view, folder, cards={role: replace(card, minor=free[card.node]) for role, card in own.items()})
+    return _wanted(
+        view, folder, cards={role: replace(card, minor=free[card.node]) for role, card in own.items()}
+    )
 
 
 def _free_minor(view: View, node: str) -> int:
@@ -103,7 +105,9 @@ def _twin(view: View, _base: Checkpoint, folder: str) -> Wanted:
     placed: Placed = {}
     for role, card in devices.cards(view).items():
         files = devices.stand_in(view, role)
-        minors = {name: _minor(view, source) for name, source in files.items() if name.endswith("/information")}
+        minors = {
+            name: _minor(view, source) for name, source in files.items() if name.endswith("/information")
+        }
         name = next(name for name, minor in sorted(minors.items()) if minor != card.minor)
         altered = f"{folder}/placed/{role}.information"
         text = (view.bytes(files[name]) or b"").decode()
@@ -124,7 +128,9 @@ def _no_library(view: View, _base: Checkpoint, folder: str) -> Wanted:
     """The driver's library is not there."""
     files = {role: devices.stand_in(view, role) for role in devices.cards(view)}
     missing = f"{STAND_IN}/libcuda.so.1"
-    without = {role: {name: at for name, at in each.items() if name != missing} for role, each in files.items()}
+    without = {
+        role: {name: at for name, at in each.items() if name != missing} for role, each in files.items()
+    }
     return _wanted(view, folder, stand_in=without)
 
 
@@ -142,9 +148,7 @@ def _lost(view: View, _base: Checkpoint, folder: str) -> Wanted:
     return _wanted(view, folder, roles=None, stand_in=stand_in, placed=placed)
 
 
-def _at_fault(
-    view: View, cards: Mapping[str, BoundCard], fault: str, folder: str
-) -> tuple[Files, Placed]:
+def _at_fault(view: View, cards: Mapping[str, BoundCard], fault: str, folder: str) -> tuple[Files, Placed]:
     """Stand-ins' files in which the bound cards are at fault."""
     stand_in: Files = {}
     placed: Placed = {}

@@ -42,7 +42,7 @@ def _may_have_devices(view: View) -> bool:
 
 
 def _is_emulated(view: View) -> bool:
-    """From what the nodes said of themselves; where roles ran and no node said anything, they may have been."""
+    """From what the nodes said of themselves; where roles ran and no node said anything, it may be so."""
     binding, nodes = view.json("binding.json"), view.json(f"{view.attempt(preflight.NAME)}/nodes.json")
     if binding is None or nodes is None:
         return any(event.type == "orch.launch.started" for event in view.events())

@@ -73,7 +73,9 @@ def _ports(launched: Launched, wanted: Wanted) -> Ports:
     wiring, starts = launched.view.wiring, {start.role: start for start in launched.launch.starts}
     listening = {role: starts[role].bound.port for role in wiring.listeners if role in starts}
     for role, parent in wiring.parents.items():
-        if role in starts and role not in wiring.ways:  # a parent that was not started is known by who dials it
+        if (
+            role in starts and role not in wiring.ways
+        ):  # a parent that was not started is known by who dials it
             listening.setdefault(parent, starts[role].bound.parent_port)
     if wanted.port is not None:
         listening[launched.view.roles[0]] = wanted.port

@@ -6,7 +6,6 @@ asked when; `orchestrator.probe` knows what the answers mean.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path, PurePosixPath
 
@@ -41,9 +40,7 @@ def nodes(view: View) -> tuple[str, ...]:
     return tuple(dict.fromkeys(card.node for card in bound))
 
 
-def take(
-    session: Session, folder: Path, *, brief: bool = False, patience_s: float | None = None
-) -> None:
+def take(session: Session, folder: Path, *, brief: bool = False, patience_s: float | None = None) -> None:
     """Asks every node that has a bound card, and keeps what was said under an attempt's folder.
 
     Args:
@@ -116,8 +113,6 @@ def _read(view: View, name: str) -> Completed | None:
     return Completed(None if code == _NONE else int(code), out, err)
 
 
-def inputs(view: View, folder: str, node: str, *, brief: bool = False) -> tuple[str, ...]:
+def inputs(folder: str, node: str, *, brief: bool = False) -> tuple[str, ...]:
     """The bundle's files that a look at a node left."""
-    return tuple(
-        f"{folder}/{FOLDER}/{node}/{each.name}.stdout" for each in _questions(None, brief=brief)
-    )
+    return tuple(f"{folder}/{FOLDER}/{node}/{each.name}.stdout" for each in _questions(None, brief=brief))

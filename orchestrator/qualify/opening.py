@@ -18,9 +18,9 @@ from orchestrator.plan.model import Plan
 from orchestrator.qualify import bundles, cards, pins
 from orchestrator.qualify import parent as parents
 from orchestrator.qualify.adopt import adopt
+from orchestrator.qualify.device_places import place_devices
 from orchestrator.qualify.options import RunOptions
 from orchestrator.qualify.pins import Pinned
-from orchestrator.qualify.device_places import place_devices
 from orchestrator.qualify.placement import refusals
 from orchestrator.qualify.steps import build
 from orchestrator.qualify.view import LOCAL, SIMULATED, View

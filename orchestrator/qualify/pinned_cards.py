@@ -37,7 +37,7 @@ def judge(view: View, step: str) -> tuple[Check, ...]:
     nodes, folder = looks.nodes(view), f"{view.attempt(step)}"
     if step not in STEPS or not nodes:
         return ()
-    inputs = tuple(name for node in nodes for name in looks.inputs(view, folder, node, brief=True))
+    inputs = tuple(name for node in nodes for name in looks.inputs(folder, node, brief=True))
     fine = "the cards that the run is bound to"
     rows = card_checks.identity(view, folder)
     open_ones = [f"{name}: {row.got}" for name, _, row in rows if row.verdict != "pass"]

@@ -95,7 +95,9 @@ class Pinned:
     def cards(self) -> dict[str, BoundCard]:
         """Role -> the card that it goes to; roles that go to a node alone are left out."""
         return {
-            role: BoundCard(place.node, minor_of(place.card, self.nodes[place.node]["cards"]), uuid_of(place.card))
+            role: BoundCard(
+                place.node, minor_of(place.card, self.nodes[place.node]["cards"]), uuid_of(place.card)
+            )
             for role, place in self.placement.items()
             if place.card is not None
         }

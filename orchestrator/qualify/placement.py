@@ -46,12 +46,16 @@ def uuid_of(card: str) -> str | None:
     return None if card.startswith(NODE_ONLY) else card
 
 
-def without_card(placed: Mapping[str, Placement], pods: PodsSpec, roles: Collection[str]) -> Iterator[Refusal]:
+def without_card(
+    placed: Mapping[str, Placement], pods: PodsSpec, roles: Collection[str]
+) -> Iterator[Refusal]:
     """Device roles that are left without a card."""
     for role in (role for role in roles if placed[role].card is None):
         node = placed[role].node
         count = len(pods.nodes[node].cards)
-        message = f"no card is left for role `{visible(role)}` on node {node} (got {count}, expected one more)"
+        message = (
+            f"no card is left for role `{visible(role)}` on node {node} (got {count}, expected one more)"
+        )
         hint = f"`orch pods pin {node}` writes down the cards that it has; `roles` says which one is whose"
         yield pods.document.at(Label.DEVICE_ABSENT, message, ("nodes", node, "cards"), hint=hint)
 

@@ -11,7 +11,7 @@ from orchestrator.plan.roles import Role
 from orchestrator.qualify.compose import Wanted
 
 
-def result_line(
+def result_line(  # noqa: PLR0913, PLR0917  # what a line is made of
     plan: Plan,
     role: Role,
     wanted: Wanted,

@@ -56,7 +56,7 @@ def stand_ins(
             files[f"{STAND_IN}/{target}/{name}"] = data
     files[SMI] = build_standin(content_root, cache, f"{platform.machine()}-linux").nvidia_smi
     digests = {name: sha256_bytes(data) for name, data in files.items()}
-    return PinnedCards(True, bound, after if lane.swap else {}, digests), files
+    return PinnedCards(is_simulated=True, own=bound, swapped=after if lane.swap else {}, files=digests), files
 
 
 def inventory(cards: tuple[Card, ...]) -> dict[str, bytes]:
@@ -73,9 +73,7 @@ def _cards(own: tuple[DeviceSpec, ...], swapped: tuple[DeviceSpec, ...]) -> tupl
         message = f"the roles need too many cards (got {len(products)}, expected at most {MOST_CARDS})"
         raise RefusedError([Refusal(Label.DEVICE_INVENTORY, message, Where(SIMULATED))])
     driver = _driver(tuple(profiles.values()))
-    return tuple(
-        _card(index, profiles[product], driver) for index, product in enumerate(products)
-    )
+    return tuple(_card(index, profiles[product], driver) for index, product in enumerate(products))
 
 
 def _card(index: int, device: DeviceSpec, driver: str) -> Card:
@@ -102,7 +100,9 @@ def _mib(device: DeviceSpec, fact: str, driver: str) -> int:
 
 def _driver(profiles: tuple[DeviceSpec, ...]) -> str:
     """A machine has one driver: the latest for which all cards were established, else for which one was."""
-    known = [set(value) for each in profiles if isinstance(value := each.facts["memory_total"].value, Mapping)]
+    known = [
+        set(value) for each in profiles if isinstance(value := each.facts["memory_total"].value, Mapping)
+    ]
     common = set.intersection(*known) if known else set()
     every = sorted(common or set().union(*known), key=lambda text: tuple(map(int, text.split("."))))
     return every[-1] if every else "550.54.14"

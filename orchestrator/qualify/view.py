@@ -29,8 +29,8 @@ from orchestrator.plan.derive import Planned, derive, other_plan
 from orchestrator.plan.model import Plan
 from orchestrator.plan.topology import Topology
 from orchestrator.plan.witness import witness
-from orchestrator.qualify import parent as parents
 from orchestrator.qualify import cards, pins
+from orchestrator.qualify import parent as parents
 from orchestrator.qualify.bundle_files import SPECS, BundleFiles
 from orchestrator.qualify.cards import PinnedCards
 from orchestrator.qualify.endpoints import Wiring

@@ -26,7 +26,7 @@ from orchestrator.spec.units import Amount, Money, Price, complain
 REMOTE_ROOT = ".orch"
 MOST_MINOR = 247  # the last that a driver gives to a card: others are devices of its own
 NODE_ONLY = "node-only:"
-"""In a role's place, before the minor number of a card that is bound by that alone: its UUID is not looked at."""
+"""In a role's place, before the minor of a card that is bound by that alone: its UUID is not looked at."""
 
 Host = Annotated[
     str,
@@ -152,7 +152,9 @@ class PodsFile(FileModel):
     defaults: DefaultsModel = Field(default=DefaultsModel(), description="what holds for every node")
     transport: Literal["loopback", "ssh-tunnel", "direct"] = Field(description="how roles reach each other")
     nodes: Annotated[Mapping[NodeName, NodeModel], Field(min_length=1)] = Field(description="the machines")
-    roles: Mapping[str, str] = Field(default={}, description="role or node set to node, to node/card UUID, or to node/node-only:MINOR")
+    roles: Mapping[str, str] = Field(
+        default={}, description="role or node set to node, to node/card UUID, or to node/node-only:MINOR"
+    )
 
 
 @dataclass(frozen=True)

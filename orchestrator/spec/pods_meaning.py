@@ -127,8 +127,12 @@ def _roles(document: Document, nodes: Mapping[str, Any]) -> Iterator[Refusal]:
             yield document.at(Label.NAME_UNKNOWN, message, path, hint=suggest(node, nodes))
         elif card.startswith(NODE_ONLY) and not _is_minor(card.removeprefix(NODE_ONLY)):
             expected = f"expected {NODE_ONLY}0 to {NODE_ONLY}{MOST_MINOR}"
-            yield document.at(Label.VALUE_FORMAT, f"no minor number (got `{visible(card)}`, {expected})", path)
-        elif card and not card.startswith(NODE_ONLY) and card not in (cards := nodes[node].get("cards") or {}):
+            yield document.at(
+                Label.VALUE_FORMAT, f"no minor number (got `{visible(card)}`, {expected})", path
+            )
+        elif (
+            card and not card.startswith(NODE_ONLY) and card not in (cards := nodes[node].get("cards") or {})
+        ):
             message = (
                 f"node `{visible(node)}` has no such card (got `{visible(card)}`, expected {one_of(cards)})"
             )

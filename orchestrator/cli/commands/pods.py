@@ -42,7 +42,9 @@ _TRUST: Final = {
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare `add`, `show` and `pin`."""
     actions = parser.add_subparsers(dest="action", required=True, metavar="add|show|pin")
-    add = actions.add_parser("add", help="connect once, pin the host key and the cards, and write the node down")
+    add = actions.add_parser(
+        "add", help="connect once, pin the host key and the cards, and write the node down"
+    )
     show = actions.add_parser("show", help="look at all nodes again, and say what changed")
     pin = actions.add_parser("pin", help="accept a node as it is now, another host key and other cards too")
     add.add_argument("name", metavar="NAME", help="what to call the node: a, b, gpu-1")

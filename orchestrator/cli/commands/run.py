@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--pods",
         metavar="WHERE",
-        help="where roles run: a pods file; `local`, this machine; or `simulated`, this machine with stand-in "
+        help="where roles run: a pods file; `local`, this machine; `simulated`, this machine with stand-in "
         "cards (default: what the gate's variable says, else this machine)",
     )
     parser.add_argument("--resume", metavar="BUNDLE", help="go on with this bundle, or `last`")

@@ -41,9 +41,7 @@ def not_applicable(lane: LaneSpec) -> str:
 def asked(view: View) -> Wanted:
     """The uninterrupted run's first launch, shadowed."""
     updates, split = view.lane.updates, view.split
-    return Wanted(
-        SHADOWED, view.epoch(1), updates, publish_at=split, restore=view.restore, shadowed=True
-    )
+    return Wanted(SHADOWED, view.epoch(1), updates, publish_at=split, restore=view.restore, shadowed=True)
 
 
 def act(launcher: Launcher) -> None:

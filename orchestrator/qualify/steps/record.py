@@ -23,7 +23,10 @@ from orchestrator.qualify.view import View
 from orchestrator.remote.base import Remote, RemoteError
 
 NAME = "record"
-DOES = "looks at cards again and for processes left behind, removes the run's own folder from every node, seals the bundle"
+DOES = (
+    "looks at cards again and for processes left behind, removes the run's own folder from every node,"
+    " seals the bundle"
+)
 CHECKS = (
     "the cards are still those that the run is bound to, and nothing else is on them",
     "no process of the run is left",

@@ -65,7 +65,7 @@ def judge(view: View) -> tuple[Check, ...]:
 
 
 def same(view: View, other: Launched, version: int) -> tuple[Check, ...]:
-    """Another launch's state against this step's, by their manifests; nothing where this step was left out."""
+    """Another launch's state against this step's, by their manifests; nothing if this step was left out."""
     if NAME in view.lane.omit:
         return ()
     run = view.launch(NAME, RUNS[0])
