@@ -57,7 +57,10 @@ def test_no_two_roles_share_a_card(products, kept):
 
 def test_pinned_cards_are_read_back_as_they_were():
     pinned = PinnedCards(
-        is_simulated=True, own={"root": POOL[0][0]}, {"root": BoundCard("a", 7, None)}, {"standin/cards": "0" * 64}
+        is_simulated=True,
+        own={"root": POOL[0][0]},
+        swapped={"root": BoundCard("a", 7, None)},
+        files={"standin/cards": "0" * 64},
     )
     assert PinnedCards.from_json(json.loads(json.dumps(pinned.as_json()))) == pinned
     with pytest.raises(ValueError, match="no cards of a bundle"):
