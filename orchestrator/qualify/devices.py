@@ -24,7 +24,12 @@ LIBRARIES = ("libcuda.so.1", "libnvidia-ml.so.1")
 
 
 def of_planned(planned: Planned, lane: LaneSpec, which: str = OWN) -> dict[str, DeviceSpec]:
-    """Device role -> the profile that a program of it is made for, in role order; host roles are left out."""
+    """Device role -> the profile that a program of it is made for, in role order; host roles are left out.
+
+    None is swapped where the lane swaps nothing.
+    """
+    if which == SWAPPED and not lane.swap:
+        return {}
     made = planned.swapped(lane) if which == SWAPPED else planned
     found = {role: device for role, device in made.devices.items() if device is not None}
     return {role: _foreign(device) for role, device in found.items()} if which == FOREIGN else found
