@@ -70,13 +70,12 @@ def build_all(
     """
     from orchestrator.build.compile import Made, build_programs
     from orchestrator.errors import Label, Refusal, RefusedError
-    from orchestrator.plan.derive import unbuilt
     from orchestrator.spec.nodesets import MAX_NAMES
 
     if (roles := len(planned.plan.roles)) > MAX_NAMES:
         message = f"there are too many roles to build for (got {roles}, expected at most {MAX_NAMES})"
         raise RefusedError([Refusal(Label.VALUE_RANGE, message, spec.where("roles"), "roles")])
-    if refusals := (*admission(planned, spec, lane), *unbuilt(spec)):
+    if refusals := admission(planned, spec, lane):
         raise RefusedError(refusals)
     complain(f"building {counted(len(planned.plan.roles), 'program')}")
     pairings = [

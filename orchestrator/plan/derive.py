@@ -185,15 +185,6 @@ def unsupported(target: str, device: DeviceSpec | None) -> str:
     return f"no program is built for this pairing (got {got}, expected {expected})"
 
 
-def unbuilt(run: RunSpec) -> Iterable[Refusal]:
-    """Refuses roles that are planned and admitted, and that no program is built for yet."""
-    for start, (pairing, count) in zip(run.pairings.starts, run.pairings.runs, strict=False):
-        if pairing.device is not None:
-            message = f"no device role is built yet (got {pairing.device.name}, expected a host role)"
-            key = f"pairings.{run.roles.text(start, start + count)}"
-            yield Refusal(Label.TARGET_UNSUPPORTED, message, pairing.where, key)
-
-
 def _numbers(version: str) -> tuple[int, ...]:
     return tuple(map(int, version.split(".")))
 

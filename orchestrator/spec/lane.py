@@ -32,6 +32,8 @@ MAX_UPDATES = 1 << 31
 UNREACHABLE_MS = 120_000
 
 NativeTarget = Literal["x86_64-linux", "aarch64-linux"]
+DriverDemand = Literal["any", "established"]
+"""Any release of a card's driver, or one that the profile was established for."""
 
 Gate = Annotated[
     str, TextLike(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", "lower-case letters and digits in words joined by -")
@@ -78,6 +80,9 @@ class LaneFile(QualificationFile):
         default={},
         description="target, or device profile, to that of its roles when the split run is resumed",
     )
+    driver: DriverDemand = Field(
+        default="any", description="which driver a device role's card may have: any, or an established one"
+    )
     omit: Mapping[str, Annotated[str, Field(min_length=1)]] = Field(
         default={}, description="steps to leave out, each with a reason"
     )
@@ -121,6 +126,7 @@ class LaneSpec:
     profiles: Mapping[str, DeviceSpec]
     deadlines: Deadlines
     limits: Limits
+    driver: DriverDemand = "any"
 
 
 def meaning(document: Document) -> tuple[Refusal, ...]:
@@ -215,4 +221,5 @@ def build(
             model.deadlines.unreachable or UNREACHABLE_MS,
         ),
         limits=limits(model.limits),
+        driver=model.driver,
     )
