@@ -85,7 +85,8 @@ def calls_as_counted(launched: Launched, wanted: Wanted) -> tuple[Check, ...]:
 
 def bound_card_alone(launched: Launched) -> tuple[Check, ...]:
     """No card but the bound one was asked for anything; nothing where cards are real."""
-    problems, inputs = [], []
+    problems: list[str] = []
+    inputs: list[str] = []
     if not devices.is_simulated(launched.view):
         return ()
     for start in launched.launch.starts:

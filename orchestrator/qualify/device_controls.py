@@ -64,16 +64,16 @@ def _one_is_lost(role: str) -> Labels:
     }
 
 
-def _wanted(view: View, folder: str, **more: object) -> Wanted:
-    name, roles = folder.rpartition("/")[2], tuple(devices.cards(view))
-    return replace(Wanted(name, epoch=1, target=1, roles=roles), **more)
+def _wanted(view: View, folder: str) -> Wanted:
+    """One update by the device roles alone."""
+    return Wanted(folder.rpartition("/")[2], epoch=1, target=1, roles=tuple(devices.cards(view)))
 
 
 def _another_uuid(view: View, _base: Checkpoint, folder: str) -> Wanted:
     """The card's own minor under a UUID that differs in its last digit."""
     told = {role: card for role, card in devices.cards(view).items() if card.uuid is not None}
     other = {role: replace(card, uuid=_next(card.uuid or "")) for role, card in told.items()}
-    return _wanted(view, folder, cards=other, roles=tuple(told))
+    return replace(_wanted(view, folder), cards=other, roles=tuple(told))
 
 
 def _next(uuid: str) -> str:
@@ -84,9 +84,8 @@ def _no_such_minor(view: View, _base: Checkpoint, folder: str) -> Wanted:
     """A minor that no card of the node has, as preflight saw them."""
     own = devices.cards(view)
     free = {node: _free_minor(view, node) for node in {card.node for card in own.values()}}
-    return _wanted(
-        view, folder, cards={role: replace(card, minor=free[card.node]) for role, card in own.items()}
-    )
+    other = {role: replace(card, minor=free[card.node]) for role, card in own.items()}
+    return replace(_wanted(view, folder), cards=other)
 
 
 def _free_minor(view: View, node: str) -> int:
@@ -96,7 +95,7 @@ def _free_minor(view: View, node: str) -> int:
 
 def _another_product(view: View, _base: Checkpoint, folder: str) -> Wanted:
     """The same role's program of the same plan, made for a product that the card is not."""
-    return _wanted(view, folder, programs=dict.fromkeys(devices.cards(view), FOREIGN))
+    return replace(_wanted(view, folder), programs=dict.fromkeys(devices.cards(view), FOREIGN))
 
 
 def _twin(view: View, _base: Checkpoint, folder: str) -> Wanted:
@@ -113,7 +112,7 @@ def _twin(view: View, _base: Checkpoint, folder: str) -> Wanted:
         text = (view.bytes(files[name]) or b"").decode()
         placed[altered] = _MINOR.sub(rf"\g<1>{card.minor}", text).encode()
         stand_in[role] = {**files, name: altered}
-    return _wanted(view, folder, stand_in=stand_in, placed=placed)
+    return replace(_wanted(view, folder), stand_in=stand_in, placed=placed)
 
 
 _MINOR = re.compile(r"^(Device Minor:\s*)([0-9]+)", re.MULTILINE)
@@ -131,21 +130,21 @@ def _no_library(view: View, _base: Checkpoint, folder: str) -> Wanted:
     without = {
         role: {name: at for name, at in each.items() if name != missing} for role, each in files.items()
     }
-    return _wanted(view, folder, stand_in=without)
+    return replace(_wanted(view, folder), stand_in=without)
 
 
 def _no_memory(view: View, _base: Checkpoint, folder: str) -> Wanted:
     """Every allocation on the bound card fails."""
     own = devices.cards(view)
     stand_in, placed = _at_fault(view, own, "memory@0", folder)
-    return _wanted(view, folder, stand_in=stand_in, placed=placed)
+    return replace(_wanted(view, folder), stand_in=stand_in, placed=placed)
 
 
 def _lost(view: View, _base: Checkpoint, folder: str) -> Wanted:
     """The last device role's card is lost at its first launch, when all roles have met."""
     role, card = list(devices.cards(view).items())[-1]
     stand_in, placed = _at_fault(view, {role: card}, "lost@1", folder)
-    return _wanted(view, folder, roles=None, stand_in=stand_in, placed=placed)
+    return replace(_wanted(view, folder), roles=None, stand_in=stand_in, placed=placed)
 
 
 def _at_fault(view: View, cards: Mapping[str, BoundCard], fault: str, folder: str) -> tuple[Files, Placed]:

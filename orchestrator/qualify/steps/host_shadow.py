@@ -7,6 +7,7 @@ them instead of the card's own computes something else, and the reference shows 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from orchestrator.qualify.checks import Check, equal
@@ -82,6 +83,6 @@ def _bound_otherwise(left: Start, right: Start) -> str:
 
 
 def _bound(start: Start) -> dict[str, Any]:
-    values = {key: value for key, value in start.bound.as_json().items() if key not in _CHOSEN}
-    device = values.pop("device")
-    return values | {"device": device and {**device, "is_shadowed": None}}
+    device = start.bound.device
+    bound = replace(start.bound, device=device and replace(device, is_shadowed=False))
+    return {key: value for key, value in bound.as_json().items() if key not in _CHOSEN}
