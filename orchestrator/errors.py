@@ -98,6 +98,9 @@ class Label(StrEnum):
     DEVICE_RESET = "device-reset"
     DEVICE_FORGED = "device-forged"
     NVIDIA_PLAN_HOST = "nvidia-plan-host"
+    DEVICE_LIBRARY = "device-library"
+    DEVICE_MEMORY = "device-memory"
+    DEVICE_LOST = "device-lost"
     # said by role programs on their standard error, and by the judge where it repeats their check
     BINDING = "binding"
     PORT_IN_USE = "port-in-use"
