@@ -48,7 +48,8 @@ def _work(launched: Launched, wanted: Wanted, role: Role) -> Counted:
     view, which = launched.view, wanted.programs.get(role.name, OWN)
     updates = len(launched.roles[role.name].progress)
     plan = view.plan_of(which)
-    return counted(plan, role, devices.kernels_of(view, role.name, which), mode=wanted.mode, updates=updates)
+    (made,) = (each for each in plan.roles if each.name == role.name)  # the witness's has rows of its own
+    return counted(plan, made, devices.kernels_of(view, role.name, which), mode=wanted.mode, updates=updates)
 
 
 def calls_as_counted(launched: Launched, wanted: Wanted) -> tuple[Check, ...]:
