@@ -18,13 +18,13 @@ def workshop(tmp_path: Path, cache: Path) -> Workshop:
 
 
 @pytest.fixture(scope="session")
-def passed(once: Once, cache: Path) -> Callable[[str], tuple[Path, dict[str, Any]]]:
+def passed(once: Once, cache: Path) -> Callable[..., tuple[Path, dict[str, Any]]]:
     """The bundle and result of a lane that passed, run once for all tests; do not write into it."""
 
-    def give(lane: str) -> tuple[Path, dict[str, Any]]:
+    def give(lane: str, *more: str) -> tuple[Path, dict[str, Any]]:
         def make(folder: Path) -> dict[str, Any]:
             workshop = Workshop(folder, cache)
-            code, result = workshop.run(lane)
+            code, result = workshop.run(lane, *more)
             assert code == 0, result
             assert workshop.strays() == []
             return result

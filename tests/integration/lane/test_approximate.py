@@ -150,7 +150,7 @@ def test_replicas_still_agree_to_the_bit(workshop: Workshop):
 
 
 def test_owners_of_parts_and_of_coordinates_are_judged_by_the_bound_too(workshop: Workshop):
-    for system, lane in (("least-squares-momentum", "hierarchy"), ("coordinates", "coordinates")):
+    for system, lane in (("least-squares-momentum", "hierarchy"), ("coordinates", "coordinates-host")):
         changed = approximate(workshop, system, lane, "1e-9", **SHORT)
         code, result = workshop.run(changed)
         assert (code, result["verdict"]) == (0, "pass"), failed(result)
