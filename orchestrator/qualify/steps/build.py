@@ -137,7 +137,8 @@ def _faults(data: bytes | None, planned: Planned, made: tuple[str, Made], record
     if data is None:
         return "nothing"
     role, runs_on = made
-    found = verify(data, target=runs_on.target, plan=planned.plan.digest, role=role)
+    is_device = runs_on.device is not None
+    found = verify(data, target=runs_on.target, plan=planned.plan.digest, role=role, is_device=is_device)
     problems = [str(problem) for problem in found]
     if recorded != _entry(Program(role, runs_on.target, data), runs_on):
         problems.append(f"it is not the program that the build recorded (expected {recorded})")

@@ -194,10 +194,10 @@ def test_content_that_is_not_there_is_refused_where_it_is_named(samples, capsys)
     assert err.startswith(f"{Path.cwd()}/orch.toml:2:11: file-missing: is no content folder (got /nope")
 
 
-def test_stand_in_devices_are_refused_by_label(samples, capsys):
+def test_without_a_device_role_there_is_nothing_to_simulate(samples, capsys):
     assert main(["run", str(samples), "--pods", "simulated"]) == 1
     (line,) = (line for line in capsys.readouterr().err.splitlines() if "pods" in line)
-    assert line.startswith("simulated: pods-unsupported: stand-in devices are not built yet")
+    assert line.startswith("simulated: pods-unsupported: there is nothing to simulate")
     assert "`--pods local`" in line
     assert not Path("runs").exists()
 
