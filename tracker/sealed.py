@@ -184,6 +184,10 @@ class _Reader:
         for role, bound in binding.get("roles", {}).items():
             if bound.get("emulator") is not None:
                 raise self.refused("binding.json", f"grade physical, yet role {role} ran under an emulator")
+            if (bound.get("device") or {}).get("simulated"):
+                raise self.refused(
+                    "binding.json", f"grade physical, yet the card of role {role} is a stand-in"
+                )
 
     def mapping(self, name: str, key: str, value: object) -> Mapping[str, Any]:
         if not isinstance(value, Mapping):

@@ -81,8 +81,7 @@ class LaneOutcome(Outcome):
             return self.verdict
         left = len(STEPS) - len(self.omitted)
         said = [f"{left} of {len(STEPS)}", f"omitted: {', '.join(self.omitted)}"] if self.omitted else []
-        said += approximately(self.numerics)
-        said += ["simulated: no card was there"] if self.grade == SIMULATED else []
+        said += (*approximately(self.numerics), *simulated(self.grade))
         return f"{self.verdict} ({'; '.join(said)})" if said else self.verdict
 
 
@@ -90,6 +89,11 @@ def approximately(numerics: str | None) -> tuple[str, ...]:
     """What a pass must say of a contract that is no exact one: `approximate, relative 1e-09`."""
     _, _, bound = (numerics or "").partition(", ")
     return (f"approximate, {bound}",) if bound else ()
+
+
+def simulated(grade: str) -> tuple[str, ...]:
+    """What a pass must say of evidence in which no card was."""
+    return ("simulated: no card was there",) if grade == SIMULATED else ()
 
 
 def outcome_of(

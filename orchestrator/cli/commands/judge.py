@@ -30,7 +30,7 @@ def run(args: argparse.Namespace) -> int:
     from evidence.verify import verify
     from orchestrator.qualify.matrix.judge import judgement_of
     from orchestrator.qualify.matrix.view import is_matrix
-    from orchestrator.qualify.outcome import approximately
+    from orchestrator.qualify.outcome import approximately, simulated
 
     bundle = find_bundle(args.bundle)
     require_sealed(bundle)
@@ -69,7 +69,9 @@ def run(args: argparse.Namespace) -> int:
             say(line)
         verdict, of_cells = str(judgement.verdict), is_matrix(bundle)
         grade = f"grade: {judgement.grade}" if of_cells else grade_line(judgement.grade, judgement.steps)
-        within = approximately(judgement.numerics) if verdict == "pass" else ()
+        within = (
+            (*approximately(judgement.numerics), *simulated(judgement.grade)) if verdict == "pass" else ()
+        )
         said = "".join((verdict, *(f" ({bound})" for bound in within)))
         say(f"verdict: {paint(said, verdict)}\n{grade}")
         say(f"bundle: {bundle}")
@@ -119,9 +121,8 @@ def _rebuild_lane(bundle: Path) -> _Rebuilt:
     Raises:
         UndecidedError: the bundle was made from other content, or no program was built.
     """
-    from orchestrator.build.compile import Made
     from orchestrator.build.rebuild import differences
-    from orchestrator.qualify.steps.build import wanted
+    from orchestrator.qualify.steps.build import made_for, wanted
     from orchestrator.qualify.view import PROGRAM_FOLDERS, View
 
     view, content = View(bundle), content_of(None)
@@ -135,8 +136,8 @@ def _rebuild_lane(bundle: Path) -> _Rebuilt:
         raise UndecidedError(f"no program of {bundle} was built, so none is built again")
     count, found = 0, list[str]()
     for which, planned, names in wanted(view):
-        targets = view.targets_of(which)
-        pairings = [(role, Made(targets[role.name])) for role in planned.plan.roles if role.name in names]
+        made = made_for(view, which)
+        pairings = [(role, made[role.name]) for role in planned.plan.roles if role.name in names]
         there = {name: view.program(name, which) for name in names}
         programs = {name: program.data for name, program in there.items() if program is not None}
         different = differences(planned.plan, pairings, programs, content.root)

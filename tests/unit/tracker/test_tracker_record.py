@@ -162,6 +162,10 @@ def test_an_unsound_bundle_is_refused_by_the_names_of_its_files(
         ({"grade": "physical"}, "without UUID"),
         ({"grade": "physical", "cards": [building.card(building.RTX_3070, None)]}, "without UUID"),
         ({"grade": "physical", "cards": [building.card("X", "GPU-1")], "emulator": "qemu"}, "emulator"),
+        (
+            {"grade": "physical", "cards": [building.card("X", "GPU-1") | {"simulated": True}]},
+            "role0 is a stand-in",
+        ),
         ({"grade": "best"}, "grade .got 'best', expected one of host"),
         ({"extra": {"lane": 7}}, "lane .got int '7', expected text"),
         ({"extra": {"omitted": []}}, "omitted .got list"),
