@@ -15,8 +15,7 @@ from orchestrator.cli.output import plain, table
 from orchestrator.errors import OrchError, RefusedError, UndecidedError, UsageError
 
 if TYPE_CHECKING:
-    from orchestrator.probe import Card, Inventory, Reading, Row
-    from orchestrator.remote.base import Remote
+    from orchestrator.probe import Card, Inventory, Row
 
 LOCAL: Final = "local"
 _MOST_BYTES: Final = 16 << 20
@@ -48,6 +47,8 @@ def look_around(args: argparse.Namespace) -> Mapping[str, Inventory | OrchError]
     """
     if args.texts:
         return {"kept": _of_texts(args.texts)}
+    from orchestrator.qualify.looks import of_machine
+
     if args.pods == Path("simulated"):
         raise UsageError("--pods simulated: stand-ins belong to a run, whose bundle shows them")
     if args.pods not in (None, Path(LOCAL)):
@@ -56,19 +57,6 @@ def look_around(args: argparse.Namespace) -> Mapping[str, Inventory | OrchError]
     from orchestrator.remote.local import Local
 
     return {LOCAL: of_machine(Local(LOCAL), read_nvml())}
-
-
-def of_machine(node: Remote, *more: Reading) -> Inventory:
-    """Ask a machine for its cards.
-
-    Args:
-        node: it is reached.
-        more: what was read of it otherwise.
-    """
-    from orchestrator.probe import commands, read
-
-    answers = {each.name: node.run(each.argv, deadline_s=each.deadline_s) for each in commands()}
-    return read(answers, more)
 
 
 def _of_texts(paths: list[Path]) -> Inventory:

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 
 from evidence.files import write_many
-from orchestrator.probe import Inventory, Question, commands, read
+from orchestrator.probe import Inventory, Question, Reading, commands, read
 from orchestrator.qualify import devices
 from orchestrator.qualify.devices import STAND_IN
 from orchestrator.qualify.launch import SWAPPED
@@ -25,9 +25,17 @@ _NONE = b"none\n"
 _PARTS = ("stdout", "stderr", "exit")
 
 
-def of_machine(node: Remote) -> Inventory:
-    """The cards of a machine as it tells of them now."""
-    return read({each.name: _ask(node, each) for each in commands()})
+def of_machine(node: Remote, *more: Reading) -> Inventory:
+    """The cards of a machine as it tells of them now.
+
+    Args:
+        node: the machine.
+        more: what was read of it otherwise, as by NVML.
+
+    Raises:
+        RemoteError: it refuses, or cannot be reached.
+    """
+    return read({each.name: _ask(node, each) for each in commands()}, more)
 
 
 def _ask(node: Remote, question: Question) -> Completed:
