@@ -143,7 +143,8 @@ def _put_wave(code: Code, names: Words, wave: Sequence[Waved]) -> None:
     def region(waved: Waved) -> int:
         return code.threads if waved.is_everywhere else waved.step.count
 
-    for threads, some in groupby(wave, region):
+    # those of other regions never wait for each other, but for what is everywhere, which comes first
+    for threads, some in groupby(sorted(wave, key=region, reverse=True), region):
         with names.region(threads):
             for waved in some:
                 names.here(waved.step)

@@ -56,7 +56,9 @@ Kind = Literal["p", "r", "a", "f"]
 THREAD = "r0"
 """The register of a thread's number."""
 
+# past these an assembler takes a part of the number, and says nothing
 _LARGEST_OFFSET = 2**31 - 1
+_LARGEST_FACTOR = 2**32 - 1
 
 
 def constant(value: float, word: WordType) -> str:
@@ -142,6 +144,14 @@ class Code:
     def buffer(self, name: str) -> str:
         """The address of one of `BUFFERS`."""
         return self.once("a", "ld.param.u64", f"[{BUFFERS[name]}]")
+
+    def scaled(self, index: str, words: int, address: str, *, is_fixed: bool) -> str:
+        """The address of the `index`-th run of so many words; made once if neither ever changes."""
+        make, left = self.once if is_fixed else self.made, words * self.word.size
+        while left > _LARGEST_FACTOR:
+            address = make("a", "mad.wide.u32", index, _LARGEST_FACTOR, address)
+            left -= _LARGEST_FACTOR
+        return make("a", "mad.wide.u32", index, left, address)
 
     def at(self, address: str, words: int) -> str:
         """The operand for so many words after an address."""

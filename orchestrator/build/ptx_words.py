@@ -94,7 +94,7 @@ class Words:
         address = self._code.buffer(base.buffer)
         if not base.step:
             return address
-        return self._code.once("a", "mad.wide.u32", THREAD, base.step * self._code.word.size, address)
+        return self._code.scaled(THREAD, base.step, address, is_fixed=True)
 
     def here(self, step: Step) -> None:
         """A statement of which each thread of the region does its own word."""
@@ -174,10 +174,8 @@ class Words:
         first, stride = (0, 1) if place.is_compact else (where.first, where.stride)
         if isinstance(where.index, int):
             return code.at(address, place.first + first + stride * where.index)
-        scaled = (where.index, stride * code.word.size, address)
         is_fixed = where.index == THREAD and not self._bases[place.array].moves
-        make = code.once if is_fixed else code.made
-        return code.at(make("a", "mad.wide.u32", *scaled), place.first + first)
+        return code.at(code.scaled(where.index, stride, address, is_fixed=is_fixed), place.first + first)
 
     def _value(self, node: Expression, where: At) -> str:
         """The operand that an expression comes to."""
@@ -227,7 +225,9 @@ class Words:
     def _reduce(self, of: tuple[str, ...], count: int, part: Part | None) -> str:
         """A sum from its first term on."""
         code = self._code
-        total = code.made("f", f"mov.{code.type}", self._term(of, at(0, part)))
+        total = self._term(of, at(0, part))
+        if not of[1:]:  # the register of a word that was read keeps it
+            total = code.made("f", f"mov.{code.type}", total)
         if count > 1:
             with code.loop(1, count) as index, self._inside():
                 code.put(f"add.rn.{code.type}", total, total, self._term(of, at(index, part)))

@@ -17,6 +17,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from orchestrator.admit.memory import restore_words
 from orchestrator.build.expressions import constant
 from orchestrator.build.kernels import kernels
+from orchestrator.build.packed import FIRST, packed
 from orchestrator.build.programs import programs
 from orchestrator.plan.model import Field, Plan, Role
 from orchestrator.plan.places import extents
@@ -114,6 +115,8 @@ def _device_values(plan: Plan, role: Role, device: DeviceSpec) -> dict[str, obje
     made = kernels(plan, role, str(capability))
     return {
         "kernels": made,
+        "packed": packed(made.ptx),
+        "first_pair": FIRST,
         "product": _text(device.product),
         "product_json": _text(json.dumps(device.product, ensure_ascii=False)),
         "capability": str(capability).split("."),

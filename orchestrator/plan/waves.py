@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 
+from orchestrator.plan.ownership import Part, part
 from orchestrator.plan.places import Step
 from orchestrator.plan.tree import Binary, Expression, Negate, SquareRoot, Word, names
 
@@ -103,9 +104,9 @@ def _is_own(reader: Step, writer: Step, everywhere: frozenset[str]) -> bool:
     )
 
 
-def _dealt(step: Step) -> tuple[int, int]:
-    """How coordinates are dealt out to threads."""
-    return (0, 1) if step.part is None else (step.part.first, step.part.stride)
+def _dealt(step: Step) -> Part:
+    """Which coordinates threads do, the first one's first."""
+    return part(0, 1, step.assignment.size) if step.part is None else step.part
 
 
 def _leaves(node: Expression) -> Iterator[Expression]:

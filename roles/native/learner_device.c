@@ -35,11 +35,23 @@ static void launch(const char *kernel, uint64_t threads)
         device_launch(device_kernel(kernel), threads, parameters);
 }
 
+static char *unpack(char *to, uint8_t byte)
+{
+    if (byte >= FIRST_PAIR)
+        return unpack(unpack(to, PTX_PAIRS[byte - FIRST_PAIR][0]), PTX_PAIRS[byte - FIRST_PAIR][1]);
+    *to = (char)byte;
+    return to + 1;
+}
+
 void learner_settle(const struct binding *binding)
 {
+    static char ptx[PTX_BYTES + 1];
     static const struct device_profile profile = {
-        DEVICE_PRODUCT, {DEVICE_CAPABILITY_MAJOR, DEVICE_CAPABILITY_MINOR}, DEVICE_DRIVERS, DEVICE_PTX, LEASE_BYTES,
+        DEVICE_PRODUCT, {DEVICE_CAPABILITY_MAJOR, DEVICE_CAPABILITY_MINOR}, DEVICE_DRIVERS, ptx, LEASE_BYTES,
     };
+    char *end = ptx;
+    for (size_t i = 0; i < sizeof PACKED_PTX; i++)
+        end = unpack(end, PACKED_PTX[i]);
     device_open(binding, &profile);
     for (int i = 0; i < BUFFER_COUNT; i++)
         buffers[i] = device_allocate(buffer_words[i] * sizeof(word));

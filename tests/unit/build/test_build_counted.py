@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 
 from orchestrator.build.counted import Counted, counted
 from orchestrator.build.kernels import kernels
+from orchestrator.build.packed import Packed, packed
 from orchestrator.build.render import render_header
 from orchestrator.plan.derive import derive
 from orchestrator.plan.model import Plan, Role
@@ -96,5 +98,11 @@ def test_the_header_of_a_device_role_says_what_is_counted(name: str) -> None:
     assert '#define DEVICE_PRODUCT "NVIDIA GeForce RTX 3070"' in said
     assert r'#define DEVICE_PRODUCT_JSON "\042NVIDIA GeForce RTX 3070\042"' in said
     assert 'DEVICE_DRIVERS[] = {"550.54", "580.126.20", 0};' in said
-    quoted = [line.strip() for line in said.splitlines() if line.endswith('\\n"')]
-    assert "".join(f"{line[1:-3]}\n" for line in quoted) == made.ptx
+    numbers = {
+        name: [int(each) for each in re.findall(r"\d+", said.split(f"{name}[]", 1)[1].split(";", 1)[0])]
+        for name in ("PTX_PAIRS", "PACKED_PTX")
+    }
+    flat = numbers["PTX_PAIRS"][1:]  # the first is of the type
+    pairs = tuple(zip(flat[:-2:2], flat[1:-2:2], strict=True))
+    size = int(said.split("#define PTX_BYTES ")[1].split("u")[0])
+    assert Packed(bytes(numbers["PACKED_PTX"]), pairs, size) == packed(made.ptx)
