@@ -36,7 +36,7 @@ def join(readings: Sequence[Reading], whole: Iterable[str] = ()) -> Inventory:
     """
     named = tuple(whole)
     groups, elsewhere, faults = _grouped(readings)
-    cards = tuple(_merged(group) for group in groups)
+    cards, notes = _given(tuple(_merged(group) for group in groups), readings, named)
     every = [fault for reading in readings for fault in reading.faults]
     every += [
         fault for reading in readings for fault in _incomplete(reading, is_whole=reading.source in named)
@@ -53,12 +53,28 @@ def join(readings: Sequence[Reading], whole: Iterable[str] = ()) -> Inventory:
         cards=tuple(sorted(cards, key=lambda card: (card.index is None, card.index or 0, str(card.bus)))),
         elsewhere=elsewhere,
         faults=tuple(dict.fromkeys(every)),
-        notes=tuple(dict.fromkeys(note for reading in readings for note in reading.notes)),
+        notes=tuple(dict.fromkeys((*(note for reading in readings for note in reading.notes), *notes))),
         others=tuple(name for reading in readings for name in reading.others),
         preload=preload if asked else None,
         is_simulated=any(reading.is_simulated for reading in readings),
         readings=tuple(readings),
     )
+
+
+def _given(
+    cards: tuple[Card, ...], readings: Sequence[Reading], whole: Sequence[str]
+) -> tuple[tuple[Card, ...], tuple[str, ...]]:
+    """The cards that a machine may use, and a note of the others.
+
+    A container sees the kernel's whole list under /proc, and by nvidia-smi only the cards that it was given.
+    """
+    is_told = any(reading.source in whole and not reading.faults for reading in readings)
+    hidden = tuple(card for card in cards if is_told and card.sources == (PROC,))
+    if not hidden:
+        return cards, ()
+    names = ", ".join(str(card) for card in hidden)
+    note = f"not given to this machine, or lost: the kernel lists {names}, which nvidia-smi does not"
+    return tuple(card for card in cards if card not in hidden), (note,)
 
 
 def _nothing(readings: Sequence[Reading]) -> Fault:

@@ -174,6 +174,8 @@ def test_cards_that_the_kernel_does_not_have():
     other = INFORMATION.replace("08:00.0", "09:00.0").replace(UUID, OTHER).replace("\t 0\n", "\t 4\n")
     elsewhere = asked(proc={"information": other, "bus": "0000:09:00.0"})
     assert failing(elsewhere) == {("kernel-lists-it", "device-forged")}
+    assert [card.minor.known for card in elsewhere.cards] == [0]
+    assert "00000000:09:00.0" in " ".join(elsewhere.notes)
     liar = asked(proc={"information": INFORMATION.replace(UUID, OTHER)})
     assert ("inventory", "device-forged") in failing(liar)
     minor = asked(proc={"information": INFORMATION.replace("\t 0\n", "\t 3\n")})
