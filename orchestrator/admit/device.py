@@ -35,6 +35,12 @@ from orchestrator.spec.run import RunSpec
 
 COPY = Envelope(1, Established((1 << 64) - 1, "CUDA driver API: cuMemcpyHtoD and cuMemcpyDtoH take a size_t"))
 
+_HINTS = {
+    Label.CAPACITY_UNKNOWN: "`video_memory` of the run says what a role may use, and `orch profile capture` "
+    "writes down what a card holds",
+    Label.CAPACITY_EXCEEDED: "fewer samples or roles on the card, another card, or a larger quota",
+}
+
 
 @dataclass(frozen=True)
 class FoundCard:
@@ -190,4 +196,5 @@ def _refusal(run: RunSpec, fault: Fault) -> Refusal:
     role = fault.roles[-1] if fault.roles else ""
     is_own = fault.domain == f"video_memory of {role}"
     where = run.where("video_memory" if is_own else "pairings")
-    return Refusal(fault.label, fault.message, where, f"video_memory.{role}" if role else "")
+    key = f"video_memory.{role}" if role else ""
+    return Refusal(fault.label, fault.message, where, key, hint=_HINTS.get(fault.label, ""))
