@@ -16,7 +16,7 @@ from typing import Protocol, cast
 
 from benchmarks.measure import Row, table
 
-NAMES = ("startup", "lane", "build", "rounds", "combine", "hashing", "fleet", "ssh")
+NAMES = ("startup", "lane", "build", "rounds", "combine", "hashing", "fleet", "device", "ssh")
 
 
 class Benchmark(Protocol):

@@ -27,17 +27,19 @@ class Row:
 
     Attributes:
         ours, theirs: what was measured, and what it stands beside.
-        ours_s, theirs_s: medians, in seconds.
+        ours_amount, theirs_amount: medians of what was measured, or what was counted.
         ratio: median over the turns of ours / theirs.
         aim: what we want to see, a time or a ratio; empty if the row only informs.
+        unit: of the two amounts: seconds, or `B`; of other things that are counted none.
     """
 
     ours: str
-    ours_s: float
+    ours_amount: float
     theirs: str
-    theirs_s: float
+    theirs_amount: float
     ratio: float
     aim: str
+    unit: str = "s"
 
 
 def take_turns(experiments: Sequence[Experiment], turns: int) -> Turns:
@@ -55,9 +57,9 @@ def row(turns: Turns, ours: str, theirs: str, aim: str = "") -> Row:
     """Give the line that sets two of the things measured side by side."""
     return Row(
         ours=ours,
-        ours_s=median(turn[ours] for turn in turns),
+        ours_amount=median(turn[ours] for turn in turns),
         theirs=theirs,
-        theirs_s=median(turn[theirs] for turn in turns),
+        theirs_amount=median(turn[theirs] for turn in turns),
         ratio=median(turn[ours] / turn[theirs] for turn in turns),
         aim=aim,
     )
@@ -102,7 +104,14 @@ def table(rows: Iterable[Row]) -> str:
     """Give the rows as text, columns aligned."""
     head = ("measured", "", "against", "", "ratio", "aim")
     cells = [
-        (row.ours, _time(row.ours_s), row.theirs, _time(row.theirs_s), f"{row.ratio:.2f}", row.aim)
+        (
+            row.ours,
+            _shown(row, row.ours_amount),
+            row.theirs,
+            _shown(row, row.theirs_amount),
+            f"{row.ratio:.2f}",
+            row.aim,
+        )
         for row in rows
     ]
     widths = [max(len(line[column]) for line in (head, *cells)) for column in range(len(head))]
@@ -114,6 +123,10 @@ def table(rows: Iterable[Row]) -> str:
         ).rstrip()
         for line in (head, rule, *cells)
     )
+
+
+def _shown(row: Row, amount: float) -> str:
+    return _time(amount) if row.unit == "s" else f"{amount:,g} {row.unit}".rstrip()
 
 
 def _time(seconds: float) -> str:

@@ -83,9 +83,9 @@ def _compare(title: str, task: Task, python: Path | None) -> list[Row]:
     return [
         Row(
             ours=_named(title, counts[ORCH], wanted),
-            ours_s=times[ORCH],
+            ours_amount=times[ORCH],
             theirs=_named(name, counts[name], wanted),
-            theirs_s=times[name],
+            theirs_amount=times[name],
             ratio=median(turn[ORCH] / turn[name] for turn in turns),
             aim="1.0" if name == others[0] else "",
         )
