@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from orchestrator.admit.card import card_demand, supply
 from orchestrator.admit.graph import (
     Absent,
+    Amount,
     Domain,
     Endpoint,
     Envelope,
@@ -49,7 +50,7 @@ class FoundCard:
     Attributes:
         node: whose it is.
         name: which one of the node's: its UUID, or its minor where that alone was bound.
-        driver: the release that its node has; None while planning.
+        driver: the release that its node has; None where it does not say.
     """
 
     node: str
@@ -97,10 +98,12 @@ def resources(run: RunSpec, parts: Sequence[Part]) -> tuple[Graph, Use]:
     made = _Made()
     for step, part in enumerate(parts):
         for role, device in _device_roles(run, part):
-            own = FoundCard(f"node of {role.name}", "card", None)
-            card = own if part.cards is None else part.cards.get(role.name)
-            if card is not None:
-                _add(made, run, part.planned, role, device, card, step)
+            if part.cards is None:
+                card = FoundCard(f"node of {role.name}", "card", None)
+                _add(made, run, part.planned, role, card, supply(device, None), step)
+            elif role.name in part.cards:
+                card = part.cards[role.name]
+                _add(made, run, part.planned, role, card, _holds(device, card), step)
     relations = (
         Relation(f"machine {node}", "same-host", (node, *cards))
         for node, cards in made.nodes.items()
@@ -147,12 +150,18 @@ def _device_roles(run: RunSpec, part: Part) -> Iterator[tuple[Role, DeviceSpec]]
             yield role, device
 
 
+def _holds(device: DeviceSpec, card: FoundCard) -> Amount:
+    if card.driver is None:
+        return Absent(f"node {card.node} does not say which driver it has")
+    return supply(device, card.driver)
+
+
 def _add(  # noqa: PLR0913, PLR0917 - one role in one part, with all that it is about
-    made: _Made, run: RunSpec, planned: Planned, role: Role, device: DeviceSpec, card: FoundCard, step: int
+    made: _Made, run: RunSpec, planned: Planned, role: Role, card: FoundCard, holds: Amount, step: int
 ) -> None:
     made.nodes.setdefault(card.node, {})[card.endpoint] = None
     made.placements |= dict.fromkeys(Placement(role.name, each) for each in (card.node, card.endpoint))
-    memory = Domain(f"video memory of {card.endpoint}", (card.endpoint,), supply(device, card.driver))
+    memory = Domain(f"video memory of {card.endpoint}", (card.endpoint,), holds)
     memory = made.domains.setdefault(memory.name, memory)
     quota = run.video_memory[role.index]
     own = memory.name

@@ -166,6 +166,9 @@ def test_what_is_not_known_is_open_while_planning_and_refused_once_there_is_a_ca
     other = admit_cards(run, [Part(planned, cards("470.57"))])
     assert [each.label for each in other] == [Label.CAPACITY_UNKNOWN] * 2
     assert "not established under driver 470.57" in other[0].message
+    silent = admit_cards(run, [Part(planned, cards(None))])
+    assert [each.label for each in silent] == [Label.CAPACITY_UNKNOWN] * 2
+    assert "node a does not say which driver it has" in silent[0].message
 
 
 def test_a_quota_holds_its_role_and_stands_for_a_card_that_is_not_known() -> None:
