@@ -109,12 +109,20 @@ def _memory_row(inventory: Inventory, card: Card) -> Row:
     accounted = sum(each.used_mib.known or 0 for each in listed)
     left = None if used.known is None else used.known - accounted
     got = f"{used} MiB in use, {accounted} of them accounted for" if used.known is not None else str(used)
+    if left is not None and left > IDLE_MIB:
+        got += _held(inventory, card)
     verdict: Verdict = "pass" if left is not None and left <= IDLE_MIB else "fail"
     if left is None or (verdict == "fail" and unsaid):
         verdict = "unknown" if used.state != "broken" else "fail"
     warning = _unified(inventory) if used.state == "unsupported" else ""
     hint = "a process that this machine does not show may hold it: take another card"
     return Row("memory-in-use", verdict, card.sources, expected, got, Label.DEVICE_BUSY, warning, hint)
+
+
+def _held(inventory: Inventory, card: Card) -> str:
+    """Who has the card's device file open, which is all that may be known of who holds its memory."""
+    pids = [str(pid) for minor, pid in inventory.holders if minor == card.minor.known]
+    return f", its device file open in {', '.join(pids[:_MOST_SHOWN])}" if pids else ""
 
 
 def _unified(inventory: Inventory) -> str:

@@ -53,6 +53,12 @@ printf '== nvidia-smi\\n'
 command -v nvidia-smi 2>/dev/null
 printf '== end\\n'
 """
+# who has a card's device file open: a killed process can hold memory that nvidia-smi shows under no name
+_HOLDERS: Final = """\
+ls -l /proc/[0-9]*/fd 2>/dev/null |
+sed -n -e '\\|^/proc/|h' -e '\\|-> '"$1"'/dev/nvidia[0-9]|{x;p;x;p;}'
+printf '== end\\n'
+"""
 
 
 class Said(Protocol):
@@ -97,11 +103,13 @@ def commands(standin: PurePosixPath | None = None) -> tuple[Question, ...]:
             own.
     """
     smi = (_SMI, "sh") if standin is None else (_STANDIN, "sh", str(standin))
+    root = "" if standin is None else str(standin)
     ask = {
-        "machine": (_MACHINE, "sh", "" if standin is None else str(standin)),
+        "machine": (_MACHINE, "sh", root),
         "xml": (*smi, "-q", "-x"),
         "query": (*smi, f"--query-gpu={','.join(QUERY)}", "--format=csv"),
         "capability": (*smi, "--query-gpu=pci.bus_id,compute_cap", "--format=csv"),
+        "holders": (_HOLDERS, "sh", root),
         "apps": (*smi, f"--query-compute-apps={','.join(APPS)}", "--format=csv"),
     }
     return tuple(Question(name, ("sh", "-c", *argv)) for name, argv in ask.items())

@@ -168,6 +168,7 @@ class Reading:
         faults: why it cannot be taken as it stands.
         notes: facts that decide nothing by themselves: a tool that is not there, a warning.
         others: names of cards that are not NVIDIA's.
+        holders: minor and process id of whoever has a card's device file open, as far as this user sees.
         preload: libraries that are loaded before all others on this machine; None if that was not asked.
         is_simulated: whether it says of itself that it is a stand-in's.
     """
@@ -180,6 +181,7 @@ class Reading:
     faults: tuple[Fault, ...] = ()
     notes: tuple[str, ...] = ()
     others: tuple[str, ...] = ()
+    holders: tuple[tuple[int, int], ...] = ()
     preload: tuple[str, ...] | None = None
     is_simulated: bool = False
 
@@ -211,5 +213,6 @@ class Inventory(Reading):
             "faults": [fault.as_json() for fault in self.faults],
             "notes": list(self.notes),
             "others": list(self.others),
+            "holders": [{"minor": minor, "pid": pid} for minor, pid in self.holders],
             "preload": None if self.preload is None else list(self.preload),
         }

@@ -55,6 +55,7 @@ def join(readings: Sequence[Reading], whole: Iterable[str] = ()) -> Inventory:
         faults=tuple(dict.fromkeys(every)),
         notes=tuple(dict.fromkeys((*(note for reading in readings for note in reading.notes), *notes))),
         others=tuple(name for reading in readings for name in reading.others),
+        holders=tuple(pair for reading in readings for pair in reading.holders),
         preload=preload if asked else None,
         is_simulated=any(reading.is_simulated for reading in readings),
         readings=tuple(readings),

@@ -5,6 +5,7 @@ Knows the layout that the `machine` question prints, and the module's files, of 
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator
 from typing import Final
@@ -18,6 +19,10 @@ from orchestrator.probe.values import Value, one_line, read, untold
 _INFORMATION: Final = "/information"
 _VERSION: Final = "/proc/driver/nvidia/version"
 _RELEASE: Final = re.compile(r"NVRM version:.*?\b([0-9]+(?:\.[0-9]+){1,3})\b", re.ASCII)
+HOLDERS: Final = "open device files"
+_END: Final = "== end\n"
+_FOLDER: Final = re.compile(r"/proc/(\d{1,10})/fd:", re.ASCII)
+_OPEN: Final = re.compile(r"/dev/nvidia(\d{1,3})$", re.ASCII)
 _KEYS: Final = ("model", "gpu uuid", "bus location", "device minor")
 _EXCLUDED: Final = ("gpu excluded", "blacklisted")
 
@@ -45,6 +50,20 @@ def read_machine(text: str) -> Reading:
         notes=(*_notes(parts, files, version), *([f"nvidia-smi is {one_line(tool)}"] if tool else [])),
         preload=tuple(one_line(each) for each in preload if each.strip() and not each.startswith("#")),
     )
+
+
+def read_holders(text: str) -> Reading:
+    """Who has a card's device file open.
+
+    Args:
+        text: a line that names a process's folder before each line that names a device file.
+    """
+    if not text.endswith(_END):
+        return Reading(HOLDERS, notes=("who has a card's device file open was not looked at",))
+    lines = text.split("\n")
+    pairs = ((_FOLDER.fullmatch(above), _OPEN.search(line)) for above, line in itertools.pairwise(lines))
+    found = ((int(device[1]), int(process[1])) for process, device in pairs if process and device)
+    return Reading(HOLDERS, holders=tuple(dict.fromkeys(found)))
 
 
 def read_information(text: str) -> Reading:

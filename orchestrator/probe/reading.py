@@ -15,7 +15,7 @@ from orchestrator.probe import smi_text, smi_xml
 from orchestrator.probe.commands import Said
 from orchestrator.probe.inventory import Inventory, Reading
 from orchestrator.probe.join import join
-from orchestrator.probe.machine import read_information, read_machine
+from orchestrator.probe.machine import read_holders, read_information, read_machine
 from orchestrator.probe.smi_csv import read_apps, read_query
 from orchestrator.probe.smi_errors import ended, is_rocm, said_instead
 from orchestrator.probe.smi_tables import read_list, read_pmon, read_rocm, read_table
@@ -29,6 +29,7 @@ READERS: Final[dict[str, Callable[[str], Reading]]] = {
     "query": read_query,
     "capability": read_query,
     "apps": read_apps,
+    "holders": read_holders,
     "list": read_list,
     "table": read_table,
     "information": read_information,

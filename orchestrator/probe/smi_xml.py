@@ -77,14 +77,15 @@ def placed(card: Card, heading: str | None) -> Card:
 def _processes(gpu: ET.Element) -> tuple[Process, ...] | None:
     """Those that run now; None if the document does not list any, not even none."""
     listed = gpu.find("processes")
+    kind = "" if listed is not None else None  # before 340 a list of compute processes that told no type
+    listed = gpu.find("compute_processes") if listed is None else listed
     if listed is None or (listed.text or "").strip().lower() not in ("", "none"):
         return None
-    return tuple(_process(each) for each in listed.findall("process_info"))
+    return tuple(_process(each, kind) for each in listed.findall("process_info"))
 
 
 _KEYS: Final = {"pid": "pid", "name": "process_name", "used": "used_memory"}
 
 
-def _process(info: ET.Element) -> Process:
-    kind = _text(info, "type") or ""
-    return process_of(lambda key: _text(info, _KEYS[key]), kind)
+def _process(info: ET.Element, kind: str | None) -> Process:
+    return process_of(lambda key: _text(info, _KEYS[key]), _text(info, "type") or kind)

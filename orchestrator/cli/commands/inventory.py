@@ -30,7 +30,8 @@ def run(args: argparse.Namespace) -> int:
             complain(said_of(name, answer))
             continue
         if answer.driver.known is not None:
-            say(f"{name}: driver {answer.driver}, cards by the word of {answer.assurance}")
+            simulated = ", simulated" if answer.is_simulated else ""
+            say(f"{name}: driver {answer.driver}, cards by the word of {answer.assurance}{simulated}")
         for remark in remarks(answer):
             say(f"{name}: {remark}")
         for fault in answer.faults:

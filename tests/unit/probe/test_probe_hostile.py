@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from orchestrator.probe import Inventory, Wanted, checks, read
+from orchestrator.probe.reading import READERS
 from orchestrator.probe.recognise import recognise
 
 SMALL = tuple(name for name in NAMES if len(raw(name)) < 1 << 17)
@@ -91,21 +92,7 @@ def test_with_garbage(name, at, size, junk):
 
 @QUICK
 @given(
-    kind=st.sampled_from(
-        [
-            "xml",
-            "text",
-            "query",
-            "capability",
-            "apps",
-            "machine",
-            "list",
-            "table",
-            "information",
-            "pmon",
-            "rocm",
-        ]
-    ),
+    kind=st.sampled_from(sorted(READERS)),
     out=JUNK,
     err=JUNK,
     code=st.one_of(st.none(), st.integers(-1, 260)),

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+import os
+import subprocess
+from pathlib import Path, PurePosixPath
 
 import pytest
 from captures import Said, inventory_of, machine, raw, said
 
-from orchestrator.probe import Wanted, checks, read
+from orchestrator.probe import Wanted, checks, commands, read
 from orchestrator.probe.machine import read_information
 from orchestrator.probe.nvml import read_nvml
 from orchestrator.probe.recognise import recognise
@@ -269,6 +271,38 @@ def test_an_information_file_lies_where_it_says():
     assert [str(fault.label) for fault in inventory.faults] == [INVENTORY]
     placeless = read({"information": said(text.replace("Bus Location", "Bus"))})
     assert [str(fault.label) for fault in placeless.faults] == [INVENTORY]
+
+
+def test_whoever_has_a_device_file_open_is_found(tmp_path):
+    (tmp_path / "dev").mkdir()
+    asked = {each.name: each for each in commands(PurePosixPath(tmp_path))}["holders"]
+    with (tmp_path / "dev" / "nvidia5").open("w"):
+        done = subprocess.run(asked.argv, capture_output=True, check=False)
+    said_of = {"holders": Said(done.returncode, done.stdout)}
+    assert read(said_of).holders == ((5, os.getpid()),)
+    busy = raw("r01_rtx3070_550.txt").replace(b"Used                              : 0 MiB", b"Used : 900 MiB")
+    listed = said("/proc/4711/fd:\nlrwx------ 1 a a 64 x 5 -> /dev/nvidia0\n== end\n")
+    inventory = read({"text": Said(0, busy), "holders": listed})
+    rows = {row.name: row for row in checks(inventory, Wanted(minor=0))}
+    assert (rows["memory-in-use"].verdict, "open in 4711" in rows["memory-in-use"].got) == ("fail", True)
+    assert read({"holders": said("/proc/4711/fd:\n")}).notes
+
+
+def test_documents_of_old_drivers():
+    text = """<nvidia_smi_log><driver_version>319.37</driver_version><attached_gpus>1</attached_gpus>
+    <gpu id="0000:05:00.0"><product_name>Tesla K20m</product_name><minor_number>1</minor_number>
+    <uuid>{uuid}</uuid><pci><pci_bus_id>0000:05:00.0</pci_bus_id></pci>
+    <memory_usage><total>4799 MB</total><used>12 MB</used></memory_usage>
+    <compute_processes>{processes}</compute_processes></gpu></nvidia_smi_log>
+    """
+    told = "<pid>7</pid><process_name>a</process_name><used_memory>9 MB</used_memory>"
+    process = f"<process_info>{told}</process_info>"
+    for listed, count in (("", 0), (process, 1)):
+        inventory = read({"xml": said(text.format(uuid=UUID, processes=listed))})
+        assert not inventory.faults
+        (card,) = inventory.cards
+        assert (card.total_mib.known, card.used_mib.known, card.minor.known) == (4799, 12, 1)
+        assert [each.is_compute for each in card.processes or ()] == [True] * count
 
 
 def test_the_kernel_tells_its_release():
