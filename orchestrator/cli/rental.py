@@ -165,6 +165,32 @@ def _of_lane(
         node = roles[refusal.key.removeprefix("memory.")]
         if node in seen:
             yield Trouble(node, str(refusal.label), f"{refusal.label}: {refusal.message}")
+    yield from _of_cards(pods, lane, seen)
+
+
+def _of_cards(pods: PodsSpec, lane: LaneSpec, seen: Mapping[str, Examined]) -> Iterator[Trouble]:
+    """Device roles without a card, and cards that are not what their roles need, or not free."""
+    from orchestrator.plan.derive import derive
+    from orchestrator.probe import checks
+    from orchestrator.qualify.card_checks import wanted
+    from orchestrator.qualify.device_places import place_devices
+    from orchestrator.qualify.devices import of_planned
+    from orchestrator.qualify.pins import Pinned
+    from orchestrator.spec.run import RunSpec
+
+    placed, lacking = place_devices(lane.run.roles, pods, lane)
+    for refusal in lacking:
+        hint = f"; {refusal.hint}" if refusal.hint else ""
+        yield Trouble("", str(refusal.label), f"{refusal.label}: {refusal.message}{hint}")
+    if not isinstance(lane.run, RunSpec):
+        return
+    profiles = of_planned(derive(lane.run), lane)
+    for role, card in Pinned.of(pods, placed).cards.items():
+        inventory = seen[card.node].cards if role in profiles and card.node in seen else None
+        for row in checks(inventory, wanted(lane, card, profiles[role])) if inventory else ():
+            if row.verdict == "fail":
+                message = f"{row.label}: {role}: {row.name} (got {row.got}, expected {row.expected})"
+                yield Trouble(card.node, str(row.label), message)
 
 
 def _target(role: str, target: str, seen: Examined, emulators: Mapping[str, str]) -> str:

@@ -14,6 +14,7 @@ from orchestrator.qualify.launch import OWN, SWAPPED
 from orchestrator.qualify.traces import stand_in_traces
 from orchestrator.qualify.view import View
 from orchestrator.spec.device import DeviceSpec
+from orchestrator.spec.lane import LaneSpec
 
 IDENTITY = ("inventory", "uuids-differ", "minor", "uuid", "product")
 """Rows that say whether a card is the one pinned; the others say whether it is fit, and nobody else's."""
@@ -83,7 +84,7 @@ def _rows(view: View, seen: Mapping[str, Inventory]) -> Iterator[tuple[str, str,
         profiles = devices.profiles(view, which)
         for role, card in devices.cards(view, which).items():
             for row in (
-                checks(seen[card.node], wanted(view, card, profiles[role])) if card.node in seen else ()
+                checks(seen[card.node], wanted(view.lane, card, profiles[role])) if card.node in seen else ()
             ):
                 name = f"{card.node if row.name in _OF_MACHINE else role}-{row.name}"
                 if (name, card) not in told and (name, None) not in told:
@@ -91,7 +92,7 @@ def _rows(view: View, seen: Mapping[str, Inventory]) -> Iterator[tuple[str, str,
                     yield name if which == OWN else f"{name}-swapped", card.node, row
 
 
-def wanted(view: View, card: BoundCard, profile: DeviceSpec) -> Wanted:
+def wanted(lane: LaneSpec, card: BoundCard, profile: DeviceSpec) -> Wanted:
     """The card that a role is bound to, as `orchestrator.probe` looks for one."""
     established = profile.facts["memory_total"].value
     return Wanted(
@@ -100,7 +101,7 @@ def wanted(view: View, card: BoundCard, profile: DeviceSpec) -> Wanted:
         uuid=card.uuid,
         minor=card.minor,
         drivers=tuple(established) if isinstance(established, Mapping) else (),
-        needs_driver=view.lane.driver == "established",
+        needs_driver=lane.driver == "established",
     )
 
 

@@ -109,6 +109,7 @@ def _examine(content: Path | None) -> Iterator[Finding]:
     except OrchError as error:
         yield Finding("project", "broken", str(error))
         return
+    yield _cards()
     yield _project(project)
     yield _bundles(project.bundles)
     yield _tried("tracker", lambda: _tracker(project))
@@ -178,6 +179,22 @@ def _started(program: Program) -> Finding:
     if (done.returncode, done.stderr) == (1, f"{Label.BINDING}\n".encode()):
         return Finding(name, "ok", f"role programs run {how}")
     return Finding(name, "broken", f"a role program {how} ended with {done.returncode}: {done.stderr!r}")
+
+
+def _cards() -> Finding:
+    """Ask this machine's own tools for its cards."""
+    from orchestrator.qualify.looks import of_machine
+    from orchestrator.remote.local import Local
+
+    inventory = of_machine(Local())
+    shown = ", ".join(f"{card.product} (minor {card.minor})" for card in inventory.cards)
+    if not inventory.cards:
+        return Finding(
+            "cards", "absent", "no card here: device roles run with `--pods FILE` or `--pods simulated`"
+        )
+    if inventory.faults:
+        return Finding("cards", "broken", f"{shown}; {inventory.faults[0]}")
+    return Finding("cards", "ok", f"{shown}, driver {inventory.driver}")
 
 
 def _project(project: Project) -> Finding:

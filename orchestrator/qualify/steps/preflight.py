@@ -22,6 +22,7 @@ from orchestrator.oracle.reference import Version
 from orchestrator.probe import Inventory
 from orchestrator.qualify import card_checks, looks
 from orchestrator.qualify import parent as parents
+from orchestrator.qualify.card_memory import card_memory
 from orchestrator.qualify.checks import Check, Verdict, equal
 from orchestrator.qualify.fitness import DEADLINE_S, LEAST_BYTES, LEAST_INODES, examine
 from orchestrator.qualify.launch import SWAPPED
@@ -41,6 +42,7 @@ CHECKS = (
     "a program can be executed in the run's own folder",
     "what is sent into a tunnel comes out at its other end",
     "a device role's card is the one pinned, of its profile's product, whole, and nobody else's at this time",
+    "what a device role allocates fits its card, under the driver that is there",
 )
 MACHINES = {"x86_64-linux": "x86_64", "aarch64-linux": "aarch64"}
 EMULATORS = {"x86_64-linux": "qemu-x86_64-static", "aarch64-linux": "qemu-aarch64-static"}
@@ -199,6 +201,7 @@ def judge(view: View) -> tuple[Check, ...]:
     ]
     checks += card_checks.judge(view, f"{view.attempt(NAME)}")
     checks += card_checks.one_sort(view)
+    checks += card_memory(view, f"{view.attempt(NAME)}")
     checks += _parent(view)
     for name, node in nodes.items():
         checks += _supplies(view, file, name, node)
