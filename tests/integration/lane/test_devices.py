@@ -22,10 +22,11 @@ from orchestrator.build.standin import calls
 from orchestrator.oracle.checkpoint import MANIFEST, read_set
 from orchestrator.oracle.kinds import reference_of
 from orchestrator.plan.derive import derive
+from orchestrator.qualify import card_checks
 from orchestrator.qualify.checks import STEPS
 from orchestrator.qualify.grade import grade_of
 from orchestrator.qualify.judge import judge_bundle, judge_step
-from orchestrator.qualify.steps import preflight
+from orchestrator.qualify.steps import preflight, split
 from orchestrator.qualify.traces import stand_in_traces
 from orchestrator.qualify.view import View
 from orchestrator.spec.read import read_lane
@@ -173,6 +174,40 @@ def test_without_a_card_the_way_out_is_named(workshop: Workshop):
     assert workshop.bundles() == []
 
 
+def test_a_checkpoint_of_one_pair_of_profiles_goes_on_with_another(passed: Passed, workshop: Workshop):
+    bundle, _ = passed(LANES[0], *SIMULATED)
+    lane = workshop.lane("samples-gpu", updates="8", split="6", omit=SHORT)
+    run = workshop.folder / "specs/runs/samples-gpu.yaml"
+    text = run.read_text().replace("3070", "there").replace("3090", "3070").replace("there", "3090")
+    run.write_text(text)
+    origin = f"{bundle}:checkpoint@5"
+    code, result = workshop.run(lane, *SIMULATED, "--from", origin, "--db", "t.sqlite3")
+    assert (code, result["verdict"]) == (0, "pass")
+    before, after = (
+        {role: line["device"]["product"] for role, line in lines(each, "uninterrupted/1/run-1").items()}
+        for each in (bundle, Path(result["bundle"]))
+    )
+    assert before == {"coordinator": after["worker"], "worker": after["coordinator"]}
+
+
+def test_a_card_that_is_another_by_now_is_refused_before_a_step(passed: Passed, tmp_path: Path):
+    bundle = Path(shutil.copytree(passed(LANES[0], *SIMULATED)[0], tmp_path / "copied"))
+    card = json.loads((bundle / "binding.json").read_bytes())["roles"]["worker"]["device"]
+    other = "GPU-00000000-0000-0000-0000-000000000000"
+    edit(
+        bundle,
+        "steps/split/1/cards/local/*",
+        lambda data: data.replace(card["uuid"].encode(), other.encode()),
+    )
+    view = View(bundle)
+    (refusal,) = card_checks.refusals(view, "steps/split/1")
+    assert (refusal.label, refusal.where.path) == ("device-uuid", "local")
+    assert f"got {other}, expected {card['uuid']}" in refusal.message
+    assert card_checks.refusals(view, "steps/uninterrupted/1") == ()
+    wrong = {check.name for check in judge_step(view, split).checks if check.verdict == "fail"}
+    assert wrong == {"cards"}
+
+
 def edit(bundle: Path, pattern: str, change: Callable[[bytes], bytes]) -> None:
     for path in bundle.glob(pattern):
         path.write_bytes(change(path.read_bytes()))
@@ -249,8 +284,7 @@ def test_one_trace_of_a_stand_in_is_enough(passed: Passed, tmp_path: Path, kept:
     assert verify(bundle) == ()
     view = View(bundle)
     assert next(stand_in_traces(view)), "the edit is found"
-    judgement = judge_bundle(bundle)
-    assert (judgement.grade, judgement.agrees) == ("simulated", False)
+    assert grade_of(view) == "simulated"
     assert judge_step(view, preflight).verdict == "fail"
 
 
