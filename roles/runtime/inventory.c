@@ -10,7 +10,7 @@
 #define PROC "/proc/driver/nvidia"
 #define STAND_IN "standin"
 
-enum { FILE_BYTES = 4096, INFORMATION_PATH = 64 + NAME_BYTES };
+enum { FILE_BYTES = 2048, INFORMATION_PATH = 64 + NAME_BYTES };
 
 /* Of an entry of a folder, as the kernel gives it. */
 enum { SIZE_AT = 16, NAME_AT = 19 };
@@ -38,8 +38,11 @@ static void take_card(uint64_t minor, const char *bus)
         text_name(search.found->bus, "%n", bus);
 }
 
-/* A whole text file; false if there is none that can be read and fits. */
-static bool read_whole(const char *name, char text[FILE_BYTES])
+/* The text of the file that was read last. */
+static char file_text[FILE_BYTES];
+
+/* Reads a whole file; false if there is none that can be read and fits. */
+static bool read_whole(const char *name)
 {
     uint64_t size = 0; /* files of the kernel have none */
     size_t used = 0;
@@ -47,10 +50,10 @@ static bool read_whole(const char *name, char text[FILE_BYTES])
     int file = files_open(name, &size);
     if (file < 0)
         return false;
-    while (used < FILE_BYTES - 1 && (got = system_read(file, text + used, FILE_BYTES - 1 - used)) > 0)
+    while (used < FILE_BYTES - 1 && (got = system_read(file, file_text + used, FILE_BYTES - 1 - used)) > 0)
         used += (size_t)got;
     system_close(file);
-    text[used] = 0;
+    file_text[used] = 0;
     return got == 0;
 }
 
@@ -80,15 +83,14 @@ static bool is_word_end(char letter)
 /* A card's file must say where it is as its folder's name does: that is what the driver is asked by. */
 static void take_file(const char *folder, const char *bus)
 {
-    static char text[FILE_BYTES];
     char path[INFORMATION_PATH];
     uint64_t minor = 0;
     text_name(path, "%n/%n/information", folder, bus);
-    if (!read_whole(path, text))
+    if (!read_whole(path))
         refuse("device-inventory");
-    struct scan number = {value_of(text, "Device Minor:"), false};
+    struct scan number = {value_of(file_text, "Device Minor:"), false};
     scan_form(&number, "%u", &minor);
-    const char *told = value_of(text, "Bus Location:");
+    const char *told = value_of(file_text, "Bus Location:");
     size_t same = 0;
     while (bus[same] != 0 && told[same] == bus[same])
         same++;
@@ -141,10 +143,9 @@ static void find_release(const char *text)
 
 static void ask_kernel(bool is_simulated)
 {
-    static char text[FILE_BYTES];
     take_folder(is_simulated ? STAND_IN PROC "/gpus" : PROC "/gpus");
-    if (read_whole(is_simulated ? STAND_IN PROC "/version" : PROC "/version", text))
-        find_release(text);
+    if (read_whole(is_simulated ? STAND_IN PROC "/version" : PROC "/version"))
+        find_release(file_text);
     search.found->source = "proc";
 }
 
