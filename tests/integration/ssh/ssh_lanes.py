@@ -20,9 +20,11 @@ from orchestrator.errors import Label
 from orchestrator.qualify.judge import judge_bundle
 
 PATIENCE_S = 120
-# updates that take seconds: a round through a tunnel takes some fifty times as long
-LONG = {"updates": "10000", "split": "5000"}
-TUNNELLED = {"updates": "2000", "split": "1000"}
+# what is left of a lane where it is the node or the way to it that is looked at
+SHORT = {"omit": "{refusals: shown elsewhere, evaluate: shown elsewhere}"}
+# updates that take a good part of a second: a round through a tunnel takes some fifty times as long
+LONG = {**SHORT, "updates": "4000", "split": "2000"}
+TUNNELLED = {**SHORT, "updates": "1000", "split": "500"}
 EMULATED = {"emulators": {"aarch64-linux": "qemu-aarch64-static"}}
 NEEDS_EMULATOR = shutil.which("qemu-aarch64-static") is None
 

@@ -14,6 +14,7 @@ import pytest
 from lab.desk import Desk, assert_clean, events
 from lab.network import Network, network
 from lab.pods import write_pods
+from ssh_lanes import LONG
 
 from evidence import bundle as bundles
 from evidence.canonical import dumps, loads
@@ -215,7 +216,7 @@ def interrupted(desk: Desk, pods: Path, launch: str, **lines: str) -> Path:
 
 def test_other_pods_are_refused_on_resume_and_the_same_go_on(seat: Desk, net: Network):
     pods = rented(seat, net, "direct")
-    bundle = interrupted(seat, pods, "run-1", updates="40000", split="20000")
+    bundle = interrupted(seat, pods, "run-1", **LONG)
     others = {
         "another pod": rented(seat, net, "direct", remote_root=None).read_text().replace("pod-1", "pod-9"),
         "other places": json.dumps(
@@ -235,14 +236,14 @@ def test_other_pods_are_refused_on_resume_and_the_same_go_on(seat: Desk, net: Ne
 
 
 def test_a_resume_that_reaches_a_node_no_more_names_both_ways_out(seat: Desk, net: Network):
-    bundle = interrupted(seat, rented(seat, net, "direct"), "part-2", updates="8000", split="4000")
+    bundle = interrupted(seat, rented(seat, net, "direct"), "part-2", **{**LONG, "updates": "6000"})
     net.nodes[1].kill_sshd()
     done = seat.orch("run", "--resume", str(bundle))
     net.nodes[1].start_sshd()
     assert done.returncode == 4, done
     assert "unreachable: n1: " in done.stderr
     assert f"`orch run --resume {bundle}`" in done.stderr
-    assert f"--from {bundle}:checkpoint@8000`" in done.stderr
+    assert f"--from {bundle}:checkpoint@6000`" in done.stderr
     code, result, err = seat.run("", None, "--resume", str(bundle))
     assert (code, result.get("verdict")) == (0, "pass"), (result, err)
     assert_clean(*net.nodes)
@@ -250,7 +251,7 @@ def test_a_resume_that_reaches_a_node_no_more_names_both_ways_out(seat: Desk, ne
 
 def test_a_checkpoint_goes_on_other_pods_after_the_first_were_lost(seat: Desk, net: Network):
     """The controller dies after the split's publication was collected; only one node is left."""
-    lines = {"updates": "300", "split": "100"}
+    lines = {"updates": "300", "split": "100", "omit": "{refusals: shown elsewhere}"}
     lane = seat.lane("samples", **lines)
     code, first, err = seat.run(lane, rented(seat, net, "direct"))
     assert code == 0, err

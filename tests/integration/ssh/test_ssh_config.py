@@ -18,7 +18,7 @@ from lab.network import network
 from lab.node import SshNode, sshd
 from lab.pods import write_pods
 from lab.space import need_spaces
-from ssh_lanes import passes, refused
+from ssh_lanes import SHORT, passes, refused
 
 SAMPLES = "lanes/samples.yaml"
 UNNAMED = {"host": "pod", "port": None, "key": None}
@@ -70,7 +70,7 @@ def test_a_host_of_ssh_config(desk: Desk, tmp_path: Path):
         configure(desk, "Include extra\nMatch exec true\n  Compression no\n")
         configure(desk, f"Host pod\n{lines(node)}", name="extra")
         pods = write_pods(desk.folder / "pods.yaml", {"a": node.pods_entry(**UNNAMED)})
-        passes(desk, SAMPLES, pods, node)
+        passes(desk, desk.lane("samples", **SHORT), pods, node)
 
 
 @pytest.mark.parametrize("jump", ["ProxyJump jump", "ProxyCommand ssh -W %h:%p jump"])
@@ -84,7 +84,7 @@ def test_a_host_behind_another(desk: Desk, tmp_path: Path, jump: str):
         configure(desk, known, name="known_hosts")
         configure(desk, f"Host jump\n{lines(first)}Host pod\n{lines(last, jump)}")
         pods = write_pods(desk.folder / "pods.yaml", {"a": last.pods_entry(**UNNAMED)})
-        passes(desk, SAMPLES, pods, *net.nodes)
+        passes(desk, desk.lane("samples", **SHORT), pods, *net.nodes)
         assert "Accepted publickey" in first.log()
 
 
@@ -93,13 +93,15 @@ def test_an_agent_full_of_keys_is_not_asked_where_a_key_is_named(desk: Desk, tmp
         others = [make_key(tmp_path / f"key{index}") for index in range(6)]
         with agent(tmp_path, others) as socket:
             busy = replace(desk, environment={"SSH_AUTH_SOCK": socket})
-            passes(busy, SAMPLES, write_pods(desk.folder / "pods.yaml", {"a": node}), node)
+            lane = busy.lane("samples", **SHORT)
+            passes(busy, lane, write_pods(desk.folder / "pods.yaml", {"a": node}), node)
 
 
 def test_the_agent_is_asked_where_no_key_is_named(desk: Desk, tmp_path: Path):
     with sshd(tmp_path / "node") as node, agent(tmp_path, [node.key]) as socket:
         asked = replace(desk, environment={"SSH_AUTH_SOCK": socket})
-        passes(asked, SAMPLES, write_pods(desk.folder / "pods.yaml", {"a": node.pods_entry(key=None)}), node)
+        pods = write_pods(desk.folder / "pods.yaml", {"a": node.pods_entry(key=None)})
+        passes(asked, asked.lane("samples", **SHORT), pods, node)
 
 
 def known(node: SshNode, kind: str) -> str:
@@ -111,7 +113,7 @@ def test_known_hosts_is_enough_where_nothing_is_pinned(desk: Desk, tmp_path: Pat
     with sshd(tmp_path / "node", host_keys=("ed25519", "rsa")) as node:
         configure(desk, known(node, "rsa"), name="known_hosts")
         pods = write_pods(desk.folder / "pods.yaml", {"a": node.pods_entry(host_key=None)})
-        passes(desk, SAMPLES, pods, node)
+        passes(desk, desk.lane("samples", **SHORT), pods, node)
 
 
 def test_a_host_that_nobody_knows(desk: Desk, tmp_path: Path):

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from covering import some
 from lab.desk import Desk, assert_clean
 from lab.network import Network, network
 from lab.node import SshNode, sshd
@@ -16,7 +17,8 @@ from ssh_lanes import EMULATED, NEEDS_EMULATOR, sound
 LANES = ("samples", "diabetes", "mixed-isa")
 GRADES = {"mixed-isa": "emulated"}
 needs_emulator = pytest.mark.skipif(NEEDS_EMULATOR, reason="Debian's qemu-user-static is not installed")
-EVERY_LANE = [pytest.param(lane, marks=[needs_emulator] if "mixed" in lane else []) for lane in LANES]
+MARKS = {"mixed-isa": needs_emulator, "diabetes": pytest.mark.more}
+EVERY_LANE = [pytest.param(lane, marks=MARKS.get(lane, ())) for lane in LANES]
 
 
 @pytest.fixture(scope="module")
@@ -52,9 +54,21 @@ def test_one_node_loopback(desk: Desk, node: SshNode, lane: str):
     holds_elsewhere(desk, result, lane)
 
 
-@pytest.mark.parametrize("transport", ["ssh-tunnel", "direct"])
+PLACES = [(2, "samples"), (2, "mixed-isa"), (4, "diabetes"), (4, "mixed-isa"), (4, "hierarchy")]
+CHOSEN = [
+    (2, "samples", "direct"),
+    (4, "diabetes", "ssh-tunnel"),
+    (4, "mixed-isa", "direct"),
+    (4, "hierarchy", "ssh-tunnel"),
+]
+
+
 @pytest.mark.parametrize(
-    ("count", "lane"), [(2, "samples"), (2, "mixed-isa"), (4, "diabetes"), (4, "mixed-isa"), (4, "hierarchy")]
+    ("count", "lane", "transport"),
+    some(
+        ((count, lane, transport) for count, lane in PLACES for transport in ("ssh-tunnel", "direct")),
+        lambda at: at in CHOSEN,
+    ),
 )
 def test_many_nodes(desk: Desk, net: Network, count: int, lane: str, transport: str):
     if lane == "mixed-isa" and NEEDS_EMULATOR:

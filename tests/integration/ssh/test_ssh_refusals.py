@@ -18,6 +18,7 @@ from ssh_lanes import refused
 SAMPLES = "lanes/samples.yaml"
 OTHER_KEY = "SHA256:" + "A" * 43
 SMALL = f"{HOME}/disk"
+IMPATIENT = "{connect: 3s, round: 5s, run: 1m, unreachable: 3s}"
 
 # kind -> (what the node is like, its entry's own lines, label, what the way out names, exit code)
 NODES: dict[str, tuple[dict[str, Any], dict[str, Any], str, str]] = {
@@ -95,7 +96,7 @@ def test_something_else_listens(desk: Desk, tmp_path: Path):
     with sshd(tmp_path / "node", start=False, port=free_port("127.0.0.1")) as node:
         pods = write_pods(desk.folder / "pods.yaml", {"a": node})
         with socket.create_server(("127.0.0.1", node.port)):  # takes connections and never says a word
-            refused(desk, SAMPLES, pods, "unreachable", code=4)
+            refused(desk, desk.lane("samples", deadlines=IMPATIENT), pods, "unreachable", code=4)
 
 
 @pytest.mark.parametrize("line", ["AllowTcpForwarding no", "PermitOpen none", "DisableForwarding yes"])
