@@ -25,5 +25,11 @@ def cache(everyones: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
+def program_cache(cache: Path) -> Path:
+    """Where `orch` would keep programs."""
+    return cache / "orch"
+
+
+@pytest.fixture(scope="session")
 def once(everyones: Path) -> Once:
     return Once(everyones / "once")

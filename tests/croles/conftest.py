@@ -11,12 +11,6 @@ from standin_bench import CARD, HOST, OTHER, Driver, sanitized
 from orchestrator.build.standin import LIBCUDA, Card, StandIn, build_standin
 
 
-@pytest.fixture(scope="session")
-def program_cache(cache: Path) -> Path:
-    """Programs that several tests run are compiled once; where `orch` would keep them."""
-    return cache / "orch"
-
-
 @pytest.fixture
 def bench(tmp_path: Path, program_cache: Path) -> Iterator[Callable[[Case], Bench]]:
     yield from benches(tmp_path, program_cache)

@@ -9,6 +9,7 @@ from collections.abc import Callable
 import pytest
 import role_plans
 import role_tracer
+from covering import each, some
 from role_bench import Bench, Setup
 from role_plans import Case
 from role_tracer import Call, Traced
@@ -25,6 +26,8 @@ CASES = {
     "chain": role_plans.among(role_plans.MOMENTUM, (2, 0, 3), fan_out=1, ownership=PARTITIONED),
 }
 ROLES = [(name, role.name) for name, case in CASES.items() for role in case.plan.roles]
+OF_EVERY_SORT = [("pair", "role0"), ("chain", "role1"), ("chain", "role2")]
+"""The root, who has a part of the tree, and who has a shard alone."""
 MANIFEST = re.compile(r"([0-9]+)\.manifest\.json")
 WRITES = ("openat", "mkdirat", "write", "fsync", "renameat")  # all that a role asks of a disk
 
@@ -69,7 +72,7 @@ def undisturbed(bench) -> Callable[[Case, str], tuple[list[Call], dict[int, str]
     return give
 
 
-@pytest.mark.parametrize(("name", "who"), ROLES)
+@pytest.mark.parametrize(("name", "who"), some(ROLES, lambda at: at in OF_EVERY_SORT))
 def test_a_role_killed_at_any_call_leaves_no_torn_checkpoint(bench, undisturbed, name, who):
     calls, states = undisturbed(CASES[name], who)
     assert sum(call.name == "renameat" for call in calls) >= 2
@@ -87,7 +90,7 @@ def test_a_role_killed_at_any_call_leaves_no_torn_checkpoint(bench, undisturbed,
         assert committed(made) == states, (number, call)
 
 
-@pytest.mark.parametrize("who", ["role0", "role1"])
+@pytest.mark.parametrize("who", each(2, ["role0", "role1"]))
 def test_a_later_start_that_is_killed_tears_nothing_that_an_earlier_one_published(bench, undisturbed, who):
     """In one folder, which an orchestrated run never has: the same versions again, in another epoch."""
     calls, states = undisturbed(CASES["pair"], who)
@@ -103,7 +106,7 @@ def test_a_later_start_that_is_killed_tears_nothing_that_an_earlier_one_publishe
         assert committed(made).items() <= states.items(), (number, call)
 
 
-@pytest.mark.parametrize(("name", "who"), ROLES)
+@pytest.mark.parametrize(("name", "who"), some(ROLES, lambda at: at in OF_EVERY_SORT))
 def test_a_write_that_fails_is_said_and_nothing_is_committed(bench, undisturbed, name, who):
     calls, states = undisturbed(CASES[name], who)
     for number, call in enumerate(calls):

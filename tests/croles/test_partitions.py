@@ -9,6 +9,7 @@ from itertools import product
 import pytest
 import role_plans
 import role_truth
+from covering import each, some
 from role_bench import ARM, CONTENT, X86, Setup, altered_content
 from safetensors import deserialize
 
@@ -41,14 +42,24 @@ def names(case):
     return [role.name for role in case.plan.roles]
 
 
-@pytest.mark.parametrize("ownership", COMBINATIONS, ids=shown)
-@pytest.mark.parametrize(("system", "shape"), [("momentum", "star"), *(("adam", each) for each in SHAPES)])
+EVERYWHERE = [
+    (system, shape, ownership)
+    for system, shape in [("momentum", "star"), *(("adam", shape) for shape in SHAPES)]
+    for ownership in COMBINATIONS
+]
+
+
+@pytest.mark.parametrize(
+    ("system", "shape", "ownership"),
+    some(EVERYWHERE, lambda at: at[:2] == ("adam", "star") or at[2] in (COMBINATIONS[0], ALL)),
+    ids=lambda value: shown(value) if isinstance(value, Ownership) else value,
+)
 def test_who_holds_what_changes_no_bit(bench, system, shape, ownership):
     run = bench(partitioned(system, shape, ownership))
     role_truth.check(run, run.run(Setup(target=5)), 5)
 
 
-@pytest.mark.parametrize("ownership", COMBINATIONS[1:], ids=shown)
+@pytest.mark.parametrize("ownership", each(3, COMBINATIONS[1:]), ids=shown)
 def test_declared_ranges(bench, ownership):
     """Out of order, one of them empty, one beyond every field."""
     how = Ownership(ownership.parameters, ownership.optimizer_state, ownership.gradients, RANGES)
@@ -206,9 +217,13 @@ def without_gradient_partition(folder):
     return folder
 
 
-@pytest.mark.parametrize("target", [X86, ARM])
+NOT_PARTED = [how for how in COMBINATIONS if how.gradients == "replicated"]
+
+
 @pytest.mark.parametrize(
-    "ownership", [how for how in COMBINATIONS if how.gradients == "replicated"], ids=shown
+    ("ownership", "target"),
+    each(7, product(NOT_PARTED, (X86, ARM))),
+    ids=lambda value: shown(value) if isinstance(value, Ownership) else value,
 )
 def test_who_does_not_partition_gradients_pays_nothing_for_it(tmp_path, program_cache, ownership, target):
     content = without_gradient_partition(tmp_path / "content")

@@ -4,21 +4,31 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 import struct
+from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 import role_plans
-from role_bench import Setup
+from role_bench import Setup, benches
 from role_spoil import altered, folder, link, longer, pipe, truncated
 
 from orchestrator.oracle.checkpoint import CheckpointError, read_set
 
 
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory, program_cache):
+    place = tmp_path_factory.mktemp("published")
+    with contextmanager(benches)(place, program_cache) as bench:
+        first = bench(role_plans.star())
+        first.run(Setup(target=2))
+        return first.published(2, place / "checkpoint")
+
+
 @pytest.fixture
-def checkpoint(bench, tmp_path):
-    first = bench(role_plans.star())
-    first.run(Setup(target=2))
-    return first.published(2, tmp_path / "checkpoint")
+def checkpoint(whole, tmp_path):
+    return Path(shutil.copytree(whole, tmp_path / "checkpoint"))
 
 
 def rewrite(path, change):

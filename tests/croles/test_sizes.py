@@ -8,6 +8,7 @@ from functools import cache
 from itertools import islice
 
 import pytest
+from covering import some
 from role_bench import CONTENT, X86
 
 from orchestrator.admit.memory import demand
@@ -31,7 +32,6 @@ PROFILES = one_of_each_architecture(
     read_device(path) for path in (CONTENT / "specs" / "devices").glob("*.yaml")
 )
 LARGE_SYSTEMS = ("adam", "logistic", "two-layer")
-LAYOUTS = (("hierarchy", "replicated"), ("hierarchy", "all"))
 
 
 @cache
@@ -62,17 +62,22 @@ def kinds(plan: Plan) -> Iterator[Role]:
     yield from {role.index: role for role in found}.values()
 
 
-def held_within_what_is_asked(plan: Plan, kept, pairs: list[tuple[Role, Made]] | None = None) -> None:
-    pairs = pairs or [(role, Made(target)) for role in kinds(plan) for target in TARGETS]
+def made_for(target: str, plan: Plan) -> list[tuple[Role, Made]]:
+    return [(role, Made(target)) for role in kinds(plan)]
+
+
+def held_within_what_is_asked(plan: Plan, kept, pairs: list[tuple[Role, Made]]) -> None:
     for (role, made), program in zip(pairs, build_programs(plan, pairs, CONTENT, kept), strict=True):
         said = role.name, made.target, made.device and made.device.name
         assert program.size <= LARGEST, said
         assert describe(program.data)["memory_bytes"] <= demand(plan, role, made.device).static, said
 
 
+@pytest.mark.parametrize("target", some(TARGETS, lambda target: target == X86))
 @pytest.mark.parametrize("path", [path for path in RUNS if path not in ON_CARDS], ids=lambda path: path.stem)
-def test_programs_of_a_run(path, program_cache):
-    held_within_what_is_asked(derive(read_native_run(path)).plan, program_cache)
+def test_programs_of_a_run(path, target, program_cache):
+    plan = derive(read_native_run(path)).plan
+    held_within_what_is_asked(plan, program_cache, made_for(target, plan))
 
 
 @pytest.mark.parametrize("path", ON_CARDS, ids=lambda path: path.stem)
@@ -92,10 +97,12 @@ def test_a_program_for_a_card_of_every_architecture(profile, program_cache):
     held_within_what_is_asked(plan, program_cache, [(plan.roles[0], Made(TARGETS[0], profile))])
 
 
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("how", some(("replicated", "all"), lambda how: how == "all"))
 @pytest.mark.parametrize("system", LARGE_SYSTEMS)
-def test_programs_of_a_large_system(system, program_cache):
-    for shape, how in LAYOUTS:
-        held_within_what_is_asked(cell(system, shape, how), program_cache)
+def test_programs_of_a_large_system(system, how, target, program_cache):
+    plan = cell(system, "hierarchy", how)
+    held_within_what_is_asked(plan, program_cache, made_for(target, plan))
 
 
 def test_programs_of_many_declared_ranges(program_cache):

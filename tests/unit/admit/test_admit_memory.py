@@ -58,19 +58,14 @@ def long(folder: Path) -> Planned:
     )
 
 
-@pytest.fixture(scope="module")
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("programs")
-
-
 @pytest.mark.parametrize(
     ("of", "target"), [*product([pair, star], TARGETS), (wide, "x86_64-linux"), (long, "x86_64-linux")]
 )
 def test_a_demand_is_never_less_than_the_program_and_little_more(
-    tmp_path: Path, cache: Path, of: Callable[[Path], Planned], target: str
+    tmp_path: Path, program_cache: Path, of: Callable[[Path], Planned], target: str
 ) -> None:
     plan = of(tmp_path).plan
-    programs = build_programs(plan, [(role, Made(target)) for role in plan.roles], CONTENT, cache)
+    programs = build_programs(plan, [(role, Made(target)) for role in plan.roles], CONTENT, program_cache)
     for role, program in zip(plan.roles, programs, strict=True):
         segments = read_image(program.data).segments
         held = sum(segment.memory_size for segment in segments if segment.kind == "PT_LOAD")
