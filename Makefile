@@ -46,7 +46,7 @@ test: $(STAMP)-test qemu nodes
 	$(PYTEST)
 
 test-all: $(STAMP)-test qemu nodes
-	$(PYTEST) -m ''
+	ORCH_TEST_ALL=1 $(PYTEST) -m ''
 
 check: $(STAMP)-check
 	$(BIN)/ruff format --check .

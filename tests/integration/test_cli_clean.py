@@ -14,7 +14,10 @@ import pytest
 
 
 @pytest.fixture
-def project(tmp_path: Path, pytestconfig: pytest.Config) -> Path:
+def project(
+    tmp_path: Path, pytestconfig: pytest.Config, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
     folder = tmp_path / "project"
     done = subprocess.run(
         **command(tmp_path, pytestconfig.rootpath, "init", "project"), timeout=60, check=False
@@ -28,7 +31,7 @@ def project(tmp_path: Path, pytestconfig: pytest.Config) -> Path:
 
 def command(cwd: Path, checkout: Path, *arguments: str):
     temporary = cwd.parent if cwd.name == "project" else cwd
-    own = {"PYTHONPATH": str(checkout), "XDG_CACHE_HOME": str(temporary / "cache"), "TMPDIR": str(temporary)}
+    own = {"PYTHONPATH": str(checkout), "TMPDIR": str(temporary)}
     return {
         "args": [sys.executable, "-m", "orchestrator", *arguments],
         "cwd": cwd,

@@ -20,6 +20,7 @@ class User:
 
     home: Path
     checkout: Path
+    cache: Path
 
     @property
     def project(self) -> Path:
@@ -49,7 +50,7 @@ class User:
         temporary.mkdir(exist_ok=True)
         own = {
             "PYTHONPATH": str(self.checkout),
-            "XDG_CACHE_HOME": str(self.home / "cache"),
+            "XDG_CACHE_HOME": str(self.cache),
             "TMPDIR": str(temporary),
         }
         inherited = {
@@ -78,8 +79,8 @@ except OSError:
 
 
 @pytest.fixture(scope="module")
-def user(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config) -> User:
-    made = User(tmp_path_factory.mktemp("user"), pytestconfig.rootpath)
+def user(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config, cache: Path) -> User:
+    made = User(tmp_path_factory.mktemp("user"), pytestconfig.rootpath, cache)
     done = made("init", "project")
     assert done.returncode == 0, done.stderr
     return made

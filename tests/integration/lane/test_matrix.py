@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from covering import some
 from lane_workshop import ROOT, Workshop, events
 
 from evidence.canonical import dumps, loads
@@ -299,7 +300,7 @@ def wait_for_cell(workshop: Workshop, number: int) -> Path:
     raise AssertionError("the cell did not begin")
 
 
-@pytest.mark.parametrize("number", [1, 2, 4])
+@pytest.mark.parametrize("number", some([1, 2, 4], lambda number: number == 2))
 def test_a_killed_matrix_goes_on_and_runs_no_cell_twice(workshop: Workshop, number: int):
     controller = workshop.start("run", small(workshop, updates=400))
     bundle = wait_for_cell(workshop, number)

@@ -8,6 +8,8 @@ import pytest
 from lane_workshop import Workshop
 from test_own_files import LANE, failed
 
+from orchestrator.qualify.judge import judge_bundle
+
 SCRIPT = """#!/bin/sh
 set -eu
 if [ -n "$ORCH_CHECKPOINT_IN" ]; then
@@ -31,6 +33,8 @@ program:
   refuses: {checkpoint-chunk: {exit: 3, stderr: damaged}}
 pairings: {teller: {target: command}}
 """
+# a cheat shows in the first launch of all
+AT_ONCE = "omit: {uninterrupted: shown elsewhere, split: shown elsewhere, evaluate: shown elsewhere}\n"
 NOISE = "head -c 16 /dev/urandom"
 NEWLINE = (
     ': >"$made/a"; d="$made/a\n"; mkdir -p "$d$work/checkpoint/state";'
@@ -60,17 +64,19 @@ NOTES = {
 }
 
 
-def run(workshop: Workshop, cheat: str, spec: str = RUN) -> tuple[int, dict[str, object]]:
+def run(
+    workshop: Workshop, cheat: str, spec: str = RUN, more: str = AT_ONCE
+) -> tuple[int, dict[str, object]]:
     (workshop.folder / "count.sh").write_text(SCRIPT.replace("@cheat@", cheat))
     (workshop.folder / "run.yaml").write_text(spec)
     (workshop.folder / "lane.yaml").write_text(
-        LANE.replace("updates: 6", "updates: 4").replace("4\nd", "2\nd")
+        LANE.replace("updates: 6", "updates: 4").replace("4\nd", "2\nd") + more
     )
     return workshop.run("lane.yaml")
 
 
 def test_without_a_cheat_it_passes(workshop: Workshop) -> None:
-    code, result = run(workshop, ":")
+    code, result = run(workshop, ":", more="")
     assert code == 0, failed(result)
 
 
@@ -79,7 +85,8 @@ def test_what_no_bundle_can_hold_is_named_and_fails(cheat: str, named: str, work
     code, result = run(workshop, cheat)
     assert code == 1, result
     assert f"teller: not plain files: {named}" in failed(result)["base-published"]
-    assert workshop.orch("judge", str(result["bundle"])).returncode == 1
+    judgement = judge_bundle(Path(str(result["bundle"])))
+    assert (judgement.verdict, judgement.agrees) == ("fail", True)
     assert workshop.strays() == []
 
 

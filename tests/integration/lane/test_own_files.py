@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 from lane_workshop import Workshop
 
+from orchestrator.qualify.judge import judge_bundle
+
 SCRIPT = """
 import hashlib, json, os, pathlib, sys
 
@@ -126,5 +128,6 @@ def test_what_is_wrong_is_told(
     wrong = failed(result)
     assert code == 1, wrong
     assert wrong[name].startswith(said), wrong
-    assert workshop.orch("judge", result["bundle"], "--json").returncode == 1
+    judgement = judge_bundle(Path(result["bundle"]))
+    assert (judgement.verdict, judgement.agrees) == ("fail", True)
     assert workshop.strays() == []

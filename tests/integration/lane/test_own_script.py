@@ -78,7 +78,8 @@ def test_a_broken_script_is_refused_by_the_check_made_for_it(variant: str, works
     assert result["verdict"] == "fail"
     assert name in wrong, wrong
     assert wrong[name]["got"].startswith(said), wrong[name]
-    assert workshop.orch("judge", result["bundle"]).returncode == 1
+    judgement = judge_bundle(Path(result["bundle"]))
+    assert (judgement.verdict, judgement.agrees) == ("fail", True)
     assert workshop.strays() == []
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from covering import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from lane_workshop import Workshop
@@ -43,7 +44,7 @@ def replaced(path: Path, data: bytes) -> Iterator[None]:
 
 
 @given(data=st.data())
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=examples(100, 250), deadline=None)
 def test_any_single_byte_changed_is_found_and_its_file_named(bundle: Path, data: st.DataObject):
     name = data.draw(st.sampled_from([name for name in names(bundle) if (bundle / name).stat().st_size]))
     path = bundle / name
@@ -55,7 +56,7 @@ def test_any_single_byte_changed_is_found_and_its_file_named(bundle: Path, data:
 
 
 @given(data=st.data())
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(40, 80), deadline=None)
 def test_any_file_cut_or_grown_is_found_and_named(bundle: Path, data: st.DataObject):
     name = data.draw(st.sampled_from(names(bundle)))
     content = (bundle / name).read_bytes()

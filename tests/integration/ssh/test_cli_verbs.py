@@ -14,12 +14,12 @@ from lab.node import SshNode, sshd
 from lab.pods import write_pods
 from lab.space import need_spaces, until
 
-LONG = {"updates": "200000", "split": "3", "deadlines": "{connect: 10s, round: 5s, run: 5m}"}
+LONG = {"updates": "900000", "split": "3", "deadlines": "{connect: 10s, round: 5s, run: 5m}"}
 
 
 @pytest.fixture
-def desk(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Desk:
-    return Desk(tmp_path / "desk", tmp_path_factory.getbasetemp() / "programs")
+def desk(tmp_path: Path, cache: Path) -> Desk:
+    return Desk(tmp_path / "desk", cache)
 
 
 @pytest.fixture
@@ -34,19 +34,15 @@ def rental(desk: Desk, **nodes: SshNode) -> str:
     return str(write_pods(desk.folder / "pods.yaml", nodes, transport=transport).name)
 
 
-def begun(desk: Desk, pods: str, lane: str):
+def begun(desk: Desk, node: SshNode, pods: str, lane: str):
     """A run whose uninterrupted step shows progress."""
     process = desk.start("run", lane, "--pods", pods, "--json")
-    until(lambda: bool(desk.bundles()), "a bundle")
+    root = node.home / ".orch" if node.space else node.folder / "orch"
 
     def moves() -> bool:
         assert process.poll() is None, process.communicate()
-        logs = desk.orch("logs", "--json")
-        if logs.returncode != 0:
-            return False
-        found = json.loads(logs.stdout)
-        lines = [role["progress"].count("\n") for role in found["roles"].values()]
-        return found["launch"].startswith("uninterrupted/") and min(lines) > 2
+        written = [path.read_bytes().count(b"\n") for path in root.rglob("*-run-1/progress")]
+        return len(written) == 2 and min(written) > 2
 
     until(moves, "progress")
     return process
@@ -82,8 +78,11 @@ def test_a_cap_that_is_reached_is_told_before_a_run_meets_it(desk, node):
 
 
 def test_a_running_lane_is_followed_and_stopped(desk, node):
-    pods, lane = rental(desk, a=node), desk.lane("diabetes", **LONG)
-    process = begun(desk, pods, lane)
+    pods, lane = rental(desk, a=node), desk.lane("samples", **LONG)
+    process = begun(desk, node, pods, lane)
+    read = json.loads(desk.orch("logs", "--json").stdout)
+    assert read["launch"].startswith("uninterrupted/")
+    assert all(role["progress"].count("\n") > 2 for role in read["roles"].values())
     follower = desk.start("logs", "-f", "coordinator")
     line = follower.stdout.readline()
     assert line.startswith("coordinator progress: ")
@@ -105,8 +104,8 @@ def test_a_running_lane_is_followed_and_stopped(desk, node):
 
 
 def test_a_lost_controller_is_stopped_in_its_stead(desk, node):
-    pods, lane = rental(desk, a=node), desk.lane("diabetes", **LONG)
-    desk.kill(begun(desk, pods, lane))
+    pods, lane = rental(desk, a=node), desk.lane("samples", **LONG)
+    desk.kill(begun(desk, node, pods, lane))
     done = desk.orch("stop", "--json")
     assert done.returncode == 0, done.stderr
     judged = json.loads(desk.orch("judge", "last", "--json").stdout)
@@ -116,8 +115,8 @@ def test_a_lost_controller_is_stopped_in_its_stead(desk, node):
 
 def test_a_lane_whose_pod_is_gone_for_good_is_sealed_without_it(desk, node):
     need_spaces()
-    pods, lane = rental(desk, a=node), desk.lane("diabetes", **LONG)
-    desk.kill(begun(desk, pods, lane))
+    pods, lane = rental(desk, a=node), desk.lane("samples", **LONG)
+    desk.kill(begun(desk, node, pods, lane))
     node.kill_all()
     (desk.folder / pods).unlink()
     left_open = desk.orch("stop")
@@ -134,8 +133,8 @@ def test_a_lane_whose_pod_is_gone_for_good_is_sealed_without_it(desk, node):
 
 def test_what_a_lost_controller_left_is_cleaned(desk, node):
     need_spaces()
-    pods, lane = rental(desk, a=node), desk.lane("diabetes", **LONG)
-    desk.kill(begun(desk, pods, lane))
+    pods, lane = rental(desk, a=node), desk.lane("samples", **LONG)
+    desk.kill(begun(desk, node, pods, lane))
     node.kill_all()  # the pod was restarted: nothing runs there any more
     node.start_sshd()
     (left,) = [each for each in cleaned(desk, pods) if each["run_id"]]

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from covering import examples
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
@@ -136,7 +137,7 @@ def test_no_bytes_escape_the_loader(data: bytes) -> None:
             assert "\x1b" not in str(refusal)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(60, 150))
 @given(st.sampled_from(SPECS), st.data())
 def test_no_change_of_a_good_file_escapes_the_readers(
     tmp_path: Path, good: Path, data: st.DataObject

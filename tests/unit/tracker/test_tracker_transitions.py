@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import tracker_building as building
+from covering import examples
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
@@ -181,4 +182,4 @@ class Transitions(RuleBasedStateMachine):
 
 
 TestTransitions = Transitions.TestCase
-TestTransitions.settings = settings(max_examples=25, stateful_step_count=25, deadline=None)
+TestTransitions.settings = settings(max_examples=examples(8, 25), stateful_step_count=25, deadline=None)
