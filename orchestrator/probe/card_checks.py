@@ -113,7 +113,7 @@ def _memory_row(inventory: Inventory, card: Card) -> Row:
         got += _held(inventory, card)
     verdict: Verdict = "pass" if left is not None and left <= IDLE_MIB else "fail"
     if left is None or (verdict == "fail" and unsaid):
-        verdict = "unknown" if used.state != "broken" else "fail"
+        verdict = "unknown"  # an error in its place is a row of its own
     warning = _unified(inventory) if used.state == "unsupported" else ""
     hint = "a process that this machine does not show may hold it: take another card"
     return Row("memory-in-use", verdict, card.sources, expected, got, Label.DEVICE_BUSY, warning, hint)
@@ -133,7 +133,7 @@ def _unified(inventory: Inventory) -> str:
 def _utilisation_row(inventory: Inventory, card: Card) -> Row:
     """Whoever draws uses a card too: that is no refusal, where nobody else can be meant."""
     busy, warning = card.utilization, ""
-    verdict: Verdict = "unknown" if busy.state in ("untold", "unsupported") else "fail"
+    verdict: Verdict = "unknown" if busy.known is None else "fail"
     if busy.known is not None and busy.known <= IDLE_PERCENT:
         verdict = "pass"
     elif busy.known is not None and _only_draws(inventory, card):

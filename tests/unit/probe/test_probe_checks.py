@@ -216,6 +216,12 @@ def test_what_is_not_told_is_unknown():
     )
 
 
+def test_an_error_in_place_of_a_value_is_an_error_of_the_card():
+    stuck = asked(("Used : 0 MiB", "Used : [Unknown Error]"), ("Gpu : 0 %", "Gpu : ERR!"))
+    assert failing(stuck) == {("no-errors", "device-reset")}
+    assert unknown(stuck) == {"memory-in-use", "utilisation"}
+
+
 def test_used_memory_is_held_against_all_that_processes_take():
     inventory = inventory_of("q09_titanv_560.txt")
     rows = {row.name: row for row in state_rows(inventory, inventory.cards[0])}
