@@ -28,7 +28,9 @@ from orchestrator.plan.derive import plan_of
 from orchestrator.plan.model import Plan
 from orchestrator.qualify.bundle_files import INDEX, SPECS
 from orchestrator.spec.lane import LaneSpec
-from orchestrator.spec.read import files, read_lane
+from orchestrator.spec.read import files, read_any_lane, read_lane
+from orchestrator.spec.references import beside
+from orchestrator.spec.run import RunSpec
 
 STREAM = "stream.jsonl"
 BEGUN = "orch.lane.started"
@@ -167,6 +169,8 @@ def _open(bundle: Path, run_id: str, *, resumed: bool) -> Opened:
 def copy_specs(lane: Path, bundle: Path, read_back: Callable[[Path, Path], None]) -> None:
     """Copies a lane's file and all that it names into a bundle, as they lie towards each other.
 
+    Profiles that came with orch go beside the run that names them, where those of its own would be.
+
     Args:
         lane: the lane's file.
         bundle: the bundle's folder.
@@ -175,7 +179,8 @@ def copy_specs(lane: Path, bundle: Path, read_back: Callable[[Path, Path], None]
     Raises:
         RefusedError: the copy does not stand by itself, or says something else than what was read.
     """
-    sources = {Path(os.path.abspath(path)): path for path in files(lane)}  # noqa: PTH100 - links stay
+    moved = _profiles_of_the_content(lane)
+    sources = {Path(os.path.abspath(moved.get(path, path))): path for path in files(lane)}  # noqa: PTH100 - links stay
     common = Path(os.path.commonpath([path.parent for path in sources]))
     specs = bundle / SPECS
     copies = {str(specs / plain.relative_to(common)): source for plain, source in sources.items()}
@@ -191,6 +196,16 @@ def copy_specs(lane: Path, bundle: Path, read_back: Callable[[Path, Path], None]
         read_back(specs / name, specs)
     except RefusedError as error:
         raise RefusedError(_of_source(refusal, copies) for refusal in error.refusals) from error
+
+
+def _profiles_of_the_content(lane: Path) -> dict[Path, Path]:
+    """Profiles that a lane names and has not of its own -> where they would be if it had."""
+    spec = read_any_lane(lane)
+    if not isinstance(spec, LaneSpec) or not isinstance(spec.run, RunSpec):
+        return {}
+    folder = beside(spec.run.path, "../devices")
+    used = (*(device for device, _ in spec.run.devices.runs), *spec.profiles.values())
+    return {device.path: folder / device.path.name for device in used if device is not None}
 
 
 def _same(lane: LaneSpec, plan: Plan | CommandPlan, copy: Path, specs: Path) -> None:

@@ -58,6 +58,17 @@ def test_a_bundle_is_read_with_all_else_gone(project: Path) -> None:
     assert plan_of(read_lane(bundle / "specs" / name, within=bundle / "specs").run).digest == digest
 
 
+def test_a_profile_that_came_with_orch_is_kept_where_one_of_the_run_s_own_would_be(project: Path) -> None:
+    run = project / "specs" / "runs" / "samples.yaml"
+    text = run.read_text()
+    assert text.count("{target: x86_64-linux}") == 2
+    run.write_text(text.replace("{target: x86_64-linux}", "{target: x86_64-linux, device: nvidia-l4}"))
+    bundle = bundle_of(project)
+    assert (bundle / "specs" / "specs" / "devices" / "nvidia-l4.yaml").is_file()
+    copy = read_lane(bundle / "specs" / "lanes" / "samples.yaml", within=bundle / "specs")
+    assert {device.product for device, _ in copy.run.devices.runs} == {"NVIDIA L4"}
+
+
 @pytest.mark.parametrize("which", [0, 1, 2])
 def test_a_link_is_copied_as_the_file_that_it_leads_to(project: Path, which: int) -> None:
     path = names(project)[which]
