@@ -20,7 +20,8 @@ _ENTRY = re.compile(r"\.visible \.entry (\w+)\(")
 _OPERATION = re.compile(r"^(?:@p\d+ )?([a-z][\w.]*)(?: .*)?;$", re.MULTILINE)
 _KINDS = re.compile(r"\.f(?:64|32)$")
 _TARGET = re.compile(r"^\.target (sm_\d+)$", re.MULTILINE)
-_FUSED = re.compile(r"[DF]FMA")
+# of one word, of two at once, of words that all threads have alike; `HFMA2` is how constants are moved
+_FUSED = re.compile(r"U?[DF]FMA\d?")
 # what stands for division and square root in a copy; of as many operands
 _INSTEAD = {"div.rn.": "min.", "sqrt.rn.": "abs."}
 

@@ -11,12 +11,15 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from role_bench import CONTENT
 from role_plans import STAR_WORDS, WIDTH, Case, among
 from standin_bench import CARD, Driver
 from standin_learner import check
 
+from orchestrator.build.compile import TARGETS, Made, build_programs
 from orchestrator.build.standin import StandIn
 from orchestrator.oracle.reference import NonFiniteError
+from orchestrator.plan.derive import derive
 from orchestrator.plan.model import Field, System
 from orchestrator.plan.ownership import Ownership
 from orchestrator.plan.tree import (
@@ -30,6 +33,7 @@ from orchestrator.plan.tree import (
     Sum,
     Word,
 )
+from orchestrator.spec.read import read_device, read_native_run
 
 APART = Ownership("partitioned", "partitioned", "partitioned")
 OWNERSHIPS = (
@@ -267,3 +271,12 @@ def test_owners_of_coordinates(run: Callable[[Case], None], made: System) -> Non
 @tried
 def test_coordinates_alone(run: Callable[[Case], None], made: System, counts: tuple[int, ...]) -> None:
     run(among(made, counts, 0, APART))
+
+
+def test_a_program_with_the_largest_kernels_is_small(program_cache: Path) -> None:
+    plan = derive(read_native_run(CONTENT / "specs" / "runs" / "two-layer.yaml")).plan
+    card = read_device(CONTENT / "specs" / "devices" / "nvidia-geforce-rtx-3070.yaml")
+    for program in build_programs(
+        plan, [(plan.roles[0], Made(target, card)) for target in TARGETS], CONTENT, program_cache
+    ):
+        assert program.size <= 32 * 1024

@@ -63,10 +63,13 @@ def mutant(
     return text.replace(*change)
 
 
-@pytest.mark.parametrize(("name", "fused"), [("adam", "DFMA"), ("narrow", "FFMA")])
-def test_what_is_not_rounded_by_itself_is_contracted_and_found(plans, name: str, fused: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "capability", "fused"),
+    [("adam", "8.0", "DFMA"), ("narrow", "8.0", "FFMA"), ("narrow", "12.0", "FFMA")],
+)
+def test_what_is_not_rounded_by_itself_is_contracted_and_found(plans, name, capability, fused) -> None:
     """Every addition and multiplication without `.rn`: the assembler may fuse them, and does."""
-    text = mutant(plans, ("add.rn.", "add."), name=name).replace("mul.rn.", "mul.")
+    text = mutant(plans, ("add.rn.", "add."), capability, name).replace("mul.rn.", "mul.")
     said = refused(text)
     assert [each for each in said if "contracted" in each and fused in each]
     assert [each for each in said if "got add.f, expected" in each]
