@@ -18,7 +18,7 @@ from orchestrator.cli.arguments import add_json, content_of, find_spec
 from orchestrator.cli.nodes import examined_json, examined_rows, read_rental, said_of
 from orchestrator.cli.output import complain, print_json, say, size_text, table
 from orchestrator.cli.project import Project, find_project
-from orchestrator.errors import Label, OrchError, UndecidedError, UsageError
+from orchestrator.errors import Label, OrchError, RefusedError, UndecidedError, UsageError
 
 if TYPE_CHECKING:
     from orchestrator.build.compile import Program
@@ -104,6 +104,7 @@ def _examine(content: Path | None) -> Iterator[Finding]:
         yield from _role_programs(content)
     except OrchError as error:
         yield Finding("compiler", "broken", str(error))
+    yield _tried("assembler", lambda: _assembler(content))
     try:
         project = find_project(quiet=True)
     except OrchError as error:
@@ -154,6 +155,26 @@ def _role_programs(explicit: Path | None) -> Iterator[Finding]:
     made = ", ".join(f"{program.target} {program.size:,} B" for program in programs)
     yield Finding("compiler", "ok", f"built a role: {made}")
     yield from (_started(program) for program in programs)
+
+
+def _assembler(explicit: Path | None) -> Finding:
+    """Assemble the kernels of the same role, as gates do: no card is needed for it."""
+    from orchestrator.build.assemble import assemble
+    from orchestrator.build.kernels import kernels
+    from orchestrator.build.ptx import LEAST_CAPABILITY
+    from orchestrator.plan.derive import derive
+    from orchestrator.spec.read import read_native_run
+
+    plan = derive(read_native_run(content_of(explicit).root / _SAMPLE_RUN)).plan
+    try:
+        report = assemble({"a role": kernels(plan, plan.roles[0], LEAST_CAPABILITY).ptx})["a role"]
+    except RefusedError as error:
+        if any(refusal.label is not Label.ASSEMBLER_MISSING for refusal in error.refusals):
+            raise
+        hint = error.refusals[0].hint
+        return Finding("assembler", "absent", f"{hint}: `orch gate` says nothing of kernels without it")
+    entries = ", ".join(f"{name} {used.registers}" for name, used in report.usage.items())
+    return Finding("assembler", "ok", f"assembled kernels for {report.architecture}, registers: {entries}")
 
 
 def _started(program: Program) -> Finding:

@@ -306,9 +306,12 @@ def test_the_tracker_refuses_a_programme_as_orch_does(samples, capsys):
 
 def test_doctor_says_what_is_absent_without_an_emulator(samples, capsys, monkeypatch, tmp_path):
     del samples
+    monkeypatch.setattr("orchestrator.build.assembler._WHEEL", "no.such.wheel")
     monkeypatch.setenv("PATH", str(tmp_path))
     main(["doctor", "--json"])
     findings = {finding["name"]: finding for finding in json.loads(capsys.readouterr().out)["findings"]}
+    assert findings["assembler"]["state"] == "absent"
+    assert findings["assembler"]["detail"].startswith("pip install 'orch-qualify[device]': ")
     other = {"x86_64": "aarch64-linux", "aarch64": "x86_64-linux"}[platform.machine()]
     assert findings[other]["state"] == "absent"
     assert "emulator-missing" in findings[other]["detail"]
