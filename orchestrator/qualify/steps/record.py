@@ -36,6 +36,8 @@ CHECKS = (
 LEFT = "left.json"
 PATIENCE_S = 2.0  # a runner that has written its exit code is as good as gone
 POLL_S = 0.01
+CARD_PATIENCE_S = 10.0  # a driver tells the load of the last second, and gives memory back in its own time
+CARD_POLL_S = 1.0
 
 
 def act(launcher: Launcher) -> None:
@@ -45,7 +47,7 @@ def act(launcher: Launcher) -> None:
     tasks = [(name, partial(_clear, session, name)) for name in session.nodes]
     is_parting = session.limits.parting
     if session.view.attempt(preflight.NAME) is not None:
-        looks.take(session, launcher.attempt.folder, patience_s=SETTLE_S if is_parting else None)
+        _look(launcher, is_parting=is_parting)
     cleared = session.crew.settle(tasks, SETTLE_S) if is_parting else [*session.crew.each(tasks)]
     left = {}
     for (name, _), found in zip(tasks, cleared, strict=True):
@@ -57,6 +59,25 @@ def act(launcher: Launcher) -> None:
             session.observer.note(f"{found}; {way_out}")
     launcher.attempt.folder.mkdir(parents=True, exist_ok=True)
     write_whole(launcher.attempt.folder / LEFT, dumps(left))
+
+
+def _look(launcher: Launcher, *, is_parting: bool) -> None:
+    """Looks at the cards until nothing is wrong with them: how busy one was is told for a while."""
+    limit = time.monotonic() + CARD_PATIENCE_S
+    while True:
+        patience_s = SETTLE_S if is_parting else None
+        looks.take(launcher.session, launcher.attempt.folder, patience_s=patience_s)
+        wrong = [
+            check for check in card_checks.judge(launcher.session.view, launcher.folder) if _is_open(check)
+        ]
+        if is_parting or not wrong or time.monotonic() > limit:
+            return
+        time.sleep(CARD_POLL_S)
+
+
+def _is_open(check: Check) -> bool:
+    """Whether a look may say otherwise in a moment."""
+    return check.verdict in (Verdict.FAIL, Verdict.UNKNOWN)
 
 
 def _clear(session: Session, name: str) -> dict[str, Any]:
