@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from orchestrator.plan.model import Plan
 from orchestrator.spec.read import read_run
 from orchestrator.spec.run import RunSpec
 
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="NVIDIA's tools are wheels for Linux")
 RUNS = Path(__file__).resolve().parents[3] / "specs" / "runs"
 CAPABILITIES = ("7.5", "8.0", "8.6", "8.9", "9.0", "10.0", "12.0")
 NAMES = ("samples", "adam", "logistic", "two-layer", "wide-adam", "coordinates", "correlations")
