@@ -23,6 +23,7 @@ KEY := $(shell { cat pyproject.toml; echo '$(CURDIR)'; $(PYTHON) -VV; } 2>&1 | c
 STAMP := $(VENV)/.installed-$(KEY)
 EXTRA_test := [test]
 EXTRA_check := [check]
+EXTRA_gates := [device]
 
 MACHINE := $(shell uname -m)
 OTHER := $(if $(filter aarch64 arm64,$(MACHINE)),x86_64,aarch64)
@@ -54,7 +55,7 @@ check: $(STAMP)-check
 	$(BIN)/mypy
 	@said=$$($(BIN)/lint-imports 2>&1) && echo "import contracts hold" || { echo "$$said"; exit 1; }
 
-gates: $(STAMP)-run
+gates: $(STAMP)-gates
 	@$(BIN)/orch gate
 
 bench: $(STAMP)-run
