@@ -103,7 +103,7 @@ def test_a_program_is_of_its_profile(program_cache) -> None:
 
 
 @pytest.mark.parametrize("how", ["replicated", "all"])
-def test_the_largest_is_small(how: tuple[str, str], program_cache) -> None:
+def test_the_largest_is_small(how: str, program_cache) -> None:
     plan = cell("two-layer", "hierarchy", how)
     pairings = [(plan.roles[0], made(target)) for target in TARGETS]
     for program in build_programs(plan, pairings, CONTENT, program_cache):
