@@ -212,6 +212,18 @@ def test_a_card_that_is_another_by_now_is_refused_before_a_step(passed: Passed, 
     assert wrong == {"cards", "judged-before"}
 
 
+def test_a_card_that_would_not_hold_its_role_is_refused_in_preflight(passed: Passed, tmp_path: Path):
+    """Its profile knows of less, under every driver, than the role has been given."""
+    bundle = Path(shutil.copytree(passed(LANES[0], *SIMULATED)[0], tmp_path / "copied"))
+    edit(
+        bundle, "specs/**/nvidia-geforce-rtx-3090.yaml", lambda data: data.replace(b"24576 MiB", b"1000 MiB")
+    )
+    rows = {check.name: check for check in preflight.judge(View(bundle))}
+    assert rows["coordinator-video-memory"].verdict == "pass"
+    assert rows["worker-video-memory"].verdict == "fail"
+    assert rows["worker-video-memory"].got.startswith("capacity-exceeded: video memory of local/GPU-")
+
+
 def edit(bundle: Path, pattern: str, change: Callable[[bytes], bytes]) -> None:
     for path in bundle.glob(pattern):
         path.write_bytes(change(path.read_bytes()))
