@@ -13,6 +13,13 @@ static const uint64_t buffer_words[BUFFER_COUNT] = {
 };
 static uint64_t buffers[BUFFER_COUNT];
 
+static struct {
+    void *forward;
+    void *terms;
+    void *sums;
+    void *update[UPDATE_KERNELS + 1];
+} kernels;
+
 static bool is_shadowed;
 
 static void write(int buffer, const word *words, uint64_t count)
@@ -25,16 +32,22 @@ static void read(word *words, int buffer, uint64_t count)
     device_read(words, buffers[buffer], count * sizeof(word));
 }
 
-static void launch(const char *kernel, uint64_t threads)
+/* Of a kernel without threads there is none. */
+static void *find(const char *kernel, uint64_t threads)
+{
+    return threads > 0 ? device_kernel(kernel) : NULL;
+}
+
+static void launch(void *kernel, uint64_t threads)
 {
     void *parameters[BUFFER_COUNT];
     for (int i = 0; i < BUFFER_COUNT; i++)
         parameters[i] = &buffers[i];
     clock_check_run();
-    if (threads > 0)
-        device_launch(device_kernel(kernel), threads, parameters);
+    device_launch(kernel, threads, parameters);
 }
 
+/* Writes the text that a byte stands for; gives the place behind it. */
 static char *unpack(char *to, uint8_t byte)
 {
     if (byte >= FIRST_PAIR)
@@ -53,6 +66,11 @@ void learner_settle(const struct binding *binding)
     for (size_t i = 0; i < sizeof PACKED_PTX; i++)
         end = unpack(end, PACKED_PTX[i]);
     device_open(binding, &profile);
+    kernels.forward = find("forward", FORWARD_THREADS);
+    kernels.terms = find("terms", TERMS_THREADS);
+    kernels.sums = find("sums", SUMS_THREADS);
+    for (uint32_t i = 0; i < UPDATE_KERNELS; i++)
+        kernels.update[i] = find(UPDATE_NAMES[i], UPDATE_THREADS[i]);
     for (int i = 0; i < BUFFER_COUNT; i++)
         buffers[i] = device_allocate(buffer_words[i] * sizeof(word));
     if (!PARAMETERS_PARTITIONED)
@@ -88,8 +106,8 @@ static void spoil_copies(word *parameters)
 /* The sums over the own samples of what is this role's. */
 static void sum_up(word *into)
 {
-    launch("terms", TERMS_THREADS);
-    launch("sums", SUMS_THREADS);
+    launch(kernels.terms, TERMS_THREADS);
+    launch(kernels.sums, SUMS_THREADS);
     if (SUMS_THREADS > 0)
         read(into, SUMS, TERM_WORDS);
 }
@@ -101,7 +119,7 @@ void learner_contribute(word *parameters, word combined[COMBINED_WORDS])
     if (is_shadowed)
         spoil_copies(parameters);
 #if FORWARD_COUNT
-    launch("forward", FORWARD_THREADS);
+    launch(kernels.forward, FORWARD_THREADS);
     read(combined, TOTAL, MEAN_WORDS);
 #else
     sum_up(combined);
@@ -132,7 +150,7 @@ static void update(const word total[TOTAL_WORDS])
     if (!FORWARD_COUNT && !IS_LOCAL)
         write(TOTAL, total, TOTAL_WORDS);
     for (uint32_t i = 0; i < UPDATE_KERNELS; i++)
-        launch(UPDATE_NAMES[i], UPDATE_THREADS[i]);
+        launch(kernels.update[i], UPDATE_THREADS[i]);
 }
 
 void learner_update(word total[TOTAL_WORDS])

@@ -16,6 +16,7 @@ from role_plans import Case
 from test_kinds import shipped
 from test_partitions import partitioned
 
+from orchestrator.build.compile import FLAGS
 from orchestrator.build.counted import Counted
 from orchestrator.plan.topology import star
 
@@ -60,6 +61,17 @@ def test_a_card_yields_what_the_host_yields(bench, tmp_path: Path, name: str, ma
     role_cards.place(run, Setup(target=3), machine=machine)
     run.start()
     check(run, 3, machine=machine)
+
+
+@pytest.mark.parametrize("name", ["partitioned", "columns"])
+def test_nothing_that_it_does_is_undefined(bench, monkeypatch, tmp_path: Path, name: str) -> None:
+    traps = ("-fsanitize=undefined", "-fsanitize-trap=undefined")
+    monkeypatch.setattr("orchestrator.build.compile.FLAGS", (*FLAGS, *traps))
+    case = partitioned("adam", "pair") if name == "partitioned" else CASES[name](tmp_path)
+    run = bench(case)
+    role_cards.place(run, Setup(target=2), machine=SHADOWED)
+    run.start()
+    check(run, 2, machine=SHADOWED)
 
 
 def test_hosts_and_cards_go_on_from_each_other(bench, tmp_path: Path) -> None:

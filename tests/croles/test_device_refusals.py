@@ -158,7 +158,7 @@ def test_a_stand_in_is_no_card(bench) -> None:
 
 
 ALTERED = {
-    "device-kernel": ("native/learner_device.c", 'launch("terms"', 'launch("no_terms"'),
+    "device-kernel": ("native/learner_device.c", 'find("terms"', 'find("no_terms"'),
     "device-lease": (
         "native/learner_device.c",
         "device_allocate(buffer_words[i] *",
