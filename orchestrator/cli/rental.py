@@ -169,7 +169,8 @@ def _of_lane(
 
 
 def _of_cards(pods: PodsSpec, lane: LaneSpec, seen: Mapping[str, Examined]) -> Iterator[Trouble]:
-    """Device roles without a card, and cards that are not what their roles need, or not free."""
+    """Device roles without a card, and cards that are not what their roles need, too small, or not free."""
+    from orchestrator.admit.device import FoundCard, Part, admit_cards
     from orchestrator.plan.derive import derive
     from orchestrator.probe import checks
     from orchestrator.qualify.card_checks import wanted
@@ -184,8 +185,17 @@ def _of_cards(pods: PodsSpec, lane: LaneSpec, seen: Mapping[str, Examined]) -> I
         yield Trouble("", str(refusal.label), f"{refusal.label}: {refusal.message}{hint}")
     if not isinstance(lane.run, RunSpec):
         return
-    profiles = of_planned(derive(lane.run), lane)
-    for role, card in Pinned.of(pods, placed).cards.items():
+    planned = derive(lane.run)
+    profiles, cards = of_planned(planned, lane), Pinned.of(pods, placed).cards
+    found = {
+        role: FoundCard(card.node, card.uuid or f"minor {card.minor}", inventory.driver.known)
+        for role, card in cards.items()
+        if card.node in seen and (inventory := seen[card.node].cards)
+    }
+    for refusal in admit_cards(lane.run, [Part(planned, found)]):
+        node = found[refusal.key.removeprefix("video_memory.")].node
+        yield Trouble(node, str(refusal.label), f"{refusal.label}: {refusal.message}; {refusal.hint}")
+    for role, card in cards.items():
         inventory = seen[card.node].cards if role in profiles and card.node in seen else None
         for row in checks(inventory, wanted(lane, card, profiles[role])) if inventory else ():
             if row.verdict == "fail":

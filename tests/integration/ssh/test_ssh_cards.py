@@ -75,6 +75,13 @@ def test_pinned_cards_are_compared_and_stand_ins_are_no_cards(
         assert list(failed) == ["not-simulated"]
         assert result["steps"][1]["attempts"] == 0
 
+        other = desk.lane("samples-gpu")
+        run = desk.folder / "specs" / "runs" / "samples-gpu.yaml"
+        run.write_text(run.read_text().replace("worker: 1 GiB", "worker: 1 MiB"))
+        looked = desk.orch("doctor", other, "--pods", "pods.yaml")
+        assert looked.returncode == 1
+        assert "capacity-exceeded: video_memory of worker does not hold them" in looked.stderr
+
         first, second = CARDS
         show(node, replace(first, minor=second.minor), replace(second, minor=first.minor))
         shown = desk.orch("pods", "show").stdout
