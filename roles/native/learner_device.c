@@ -2,6 +2,8 @@
 #include "device.h"
 #include "learner.h"
 #include "memory.h"
+#include "refuse.h"
+#include "system.h"
 
 /* In the order in which every kernel takes their addresses. */
 enum { STATE, SAMPLES, PARAMETERS, WORK, SUMS, TOTAL, BUFFER_COUNT };
@@ -66,6 +68,8 @@ void learner_settle(const struct binding *binding)
     for (size_t i = 0; i < sizeof PACKED_PTX; i++)
         end = unpack(end, PACKED_PTX[i]);
     device_open(binding, &profile);
+    if (!machine_float_is_plain()) /* libraries may change it when they are loaded, and sums are combined here */
+        refuse("float-environment");
     kernels.forward = find("forward", FORWARD_THREADS);
     kernels.terms = find("terms", TERMS_THREADS);
     kernels.sums = find("sums", SUMS_THREADS);

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 import role_cards
 import role_plans
-from role_bench import Setup, altered_content
+from role_bench import X86, Setup, altered_content
 from role_cards import BOUND, LIBCUDA, NVML, OTHER, OWN, Machine
+from test_refusals_alone import FLUSHING
 
 from orchestrator.build.binding import DeviceBinding
 from orchestrator.build.standin import Card
@@ -179,6 +180,14 @@ def test_bound_to_no_card_or_to_no_simulated_one(bench, bound: DeviceBinding | N
     assert refused(bench(role_plans.single()), machine) == (
         "binding" if bound is None else "device-inventory"
     )
+
+
+def test_a_library_that_changes_how_the_host_rounds(bench, tmp_path: Path) -> None:
+    """As one does that was linked for fast mathematics: the host's sums would be others."""
+    check = "    if (!machine_float_is_plain())"
+    changing = f"{FLUSHING[X86]}\n{check}"
+    content = altered_content(tmp_path / "content", "native/learner_device.c", check, changing)
+    assert refused(bench(role_plans.single()), content={"alone": content}) == "float-environment"
 
 
 def test_a_card_that_is_lost_during_a_run(bench) -> None:
