@@ -181,7 +181,7 @@ def test_hosts_that_are_none(good: Path, host: str) -> None:
 def test_the_programme() -> None:
     programme = read_programme(ROOT / "specs" / "programmes" / "orch.yaml")
     items = {item.id: item for item in programme.items}
-    assert list(items) == ["N1", "N2", "N3", "N10", "N11", "N12", "N13", "N14"]
+    assert list(items) == ["N1", "N2", "N3", "N4", "N10", "N11", "N12", "N13", "N14"]
     assert items["N10"].proof
     assert items["N10"].proof.products == ("NVIDIA GeForce RTX 3070", "NVIDIA GeForce RTX 3090")
     assert {item.milestone for item in programme.items} <= set(programme.milestones)
@@ -191,7 +191,7 @@ def test_the_programme() -> None:
     "lane",
     [
         *("samples", "diabetes", "mixed-isa"),
-        *("coordinates", "coordinates-swap", "independent", "samples-gpu", "adam-gpu"),
+        *("coordinates", "coordinates-swap", "independent", "samples-gpu", "adam-gpu", "one-card"),
     ],
 )
 def test_the_programme_pins_what_the_shipped_lanes_are(lane: str) -> None:
