@@ -101,6 +101,9 @@ class Label(StrEnum):
     DEVICE_LIBRARY = "device-library"
     DEVICE_MEMORY = "device-memory"
     DEVICE_LOST = "device-lost"
+    DEVICE_LEASE = "device-lease"
+    DEVICE_KERNEL = "device-kernel"
+    DEVICE_SIMULATED = "device-simulated"
     # said by role programs on their standard error, and by the judge where it repeats their check
     BINDING = "binding"
     PORT_IN_USE = "port-in-use"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from orchestrator.errors import Refusal, Where
+from orchestrator.errors import Label, Refusal, Where
 from orchestrator.probe import Card, Inventory, Row, Wanted, checks
 from orchestrator.qualify import devices, looks
 from orchestrator.qualify.cards import BoundCard
@@ -133,4 +133,5 @@ def one_sort(view: View) -> tuple[Check, ...]:
         got = f"{', '.join(differing)} is another" if differing else fine if files else "no stand-ins"
         return (equal("simulated", (*inputs, *files), fine, got),)
     fine = "no trace of a stand-in"
-    return (equal("not-simulated", inputs, fine, "; ".join(traces[:3]) or fine),)
+    got = f"{Label.DEVICE_SIMULATED}: {'; '.join(traces[:3])}" if traces else fine
+    return (equal("not-simulated", inputs, fine, got),)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from orchestrator.errors import Label, Refusal, RefusedError, Where
 from orchestrator.plan.derive import Planned
+from orchestrator.probe import Inventory
 from orchestrator.qualify import devices, looks
 from orchestrator.qualify.cards import BoundCard, PinnedCards, Wish, choose
 from orchestrator.qualify.launch import OWN, SWAPPED
@@ -22,12 +23,14 @@ def cards_here(planned: Planned, lane: LaneSpec) -> PinnedCards | None:
     """A card for every device role; None where there is no such role.
 
     Raises:
-        RefusedError: `device-absent`: there is no card, or too few of a product.
+        RefusedError: `device-absent`: there is no card, or too few of a product; or what this machine's tools
+            say instead of a list of cards, by its label.
     """
     own, swapped = (devices.of_planned(planned, lane, which) for which in (OWN, SWAPPED))
     if not own:
         return None
     inventory = looks.of_machine(Local(LOCAL))
+    _refuse(inventory)
     pool = [
         (BoundCard(LOCAL, card.minor.known, card.uuid.known), card.product.known or "")
         for card in inventory.cards
@@ -47,3 +50,15 @@ def cards_here(planned: Planned, lane: LaneSpec) -> PinnedCards | None:
             raise RefusedError([Refusal(Label.DEVICE_ABSENT, message, Where(LOCAL), hint=_WAYS)])
         found.append(chosen)
     return PinnedCards(is_simulated=False, own=found[0], swapped=found[1] if lane.swap else {})
+
+
+def _refuse(inventory: Inventory) -> None:
+    """Refuses a machine without a card, by the reason that its tools give; and stand-ins, which are none."""
+    if inventory.is_simulated:
+        message = "this machine's tools are a stand-in's (got simulated cards, expected real ones)"
+        raise RefusedError([Refusal(Label.DEVICE_SIMULATED, message, Where(LOCAL), hint=_WAYS)])
+    if inventory.cards:
+        return
+    told = next((fault for fault in inventory.faults if fault.label != Label.DEVICE_ABSENT), None)
+    if told is not None:
+        raise RefusedError([Refusal(told.label, told.message, Where(LOCAL), hint=told.hint or _WAYS)])

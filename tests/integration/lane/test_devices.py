@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 from collections.abc import Callable
@@ -18,7 +19,7 @@ from evidence.canonical import dumps
 from evidence.digest import sha256_file
 from evidence.stream import Stream
 from evidence.verify import read_qualification, verify
-from orchestrator.build.standin import calls
+from orchestrator.build.standin import Card, build_standin, calls, cards_text
 from orchestrator.oracle.checkpoint import MANIFEST, read_set
 from orchestrator.oracle.kinds import reference_of
 from orchestrator.plan.derive import derive
@@ -175,6 +176,24 @@ def test_without_a_card_the_way_out_is_named(workshop: Workshop):
     assert "local: device-absent: " in done.stderr
     assert "--pods simulated" in done.stderr
     assert "--pods FILE" in done.stderr
+    assert workshop.bundles() == []
+
+
+def test_a_stand_in_in_the_path_is_no_card_of_this_machine(
+    workshop: Workshop, tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+):
+    cards = (
+        Card(3, "GPU-" + "1" * 8 + "-1111" * 3 + "-" + "1" * 12, "0000:01:00.0", "8.6", 8192, 0, "1.2", "X"),
+    )
+    (tmp_path / "cards").write_text(cards_text(cards))
+    (tmp_path / "smi").write_bytes(build_standin(ROOT, cache, f"{os.uname().machine}-linux").nvidia_smi)
+    (tmp_path / "nvidia-smi").write_text(f'#!/bin/sh\ncd {tmp_path} && exec ./smi "$@"\n')
+    for name in ("smi", "nvidia-smi"):
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    done = workshop.orch("run", "lanes/samples-gpu.yaml")
+    assert done.returncode == 1
+    assert "local: device-simulated: " in done.stderr
     assert workshop.bundles() == []
 
 

@@ -73,6 +73,7 @@ def test_pinned_cards_are_compared_and_stand_ins_are_no_cards(
             check["name"]: check for check in result["steps"][0]["checks"] if check["verdict"] == "fail"
         }
         assert list(failed) == ["not-simulated"]
+        assert failed["not-simulated"]["got"].startswith("device-simulated: ")
         assert result["steps"][1]["attempts"] == 0
 
         other = desk.lane("samples-gpu")
