@@ -50,7 +50,8 @@ LIBRARY_SOURCE = "link/libdl.c"
 _LIBRARY_FLAGS = ("-shared", "-nostdlib", "-ffreestanding", "-Wl,--build-id=none", f"-Wl,-soname,{LIBRARY}")
 _DYNAMIC = (
     *("-no-pie", "-fvisibility=hidden"),
-    *("-Wl,-z,now", "-Wl,--hash-style=sysv"),  # that table says how many symbols there are
+    *("-Wl,-z,now", "-Wl,-z,norelro"),  # two pointers, bound before it begins: no page of their own
+    "-Wl,--hash-style=sysv",  # that table says how many symbols there are
 )
 
 INTERPRETERS = {"x86_64-linux": "/lib64/ld-linux-x86-64.so.2", "aarch64-linux": "/lib/ld-linux-aarch64.so.1"}
