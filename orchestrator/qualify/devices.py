@@ -126,3 +126,12 @@ def minors(view: View, node: str) -> frozenset[int]:
         LookupError, TypeError: `binding.json` is not there, or is of another form.
     """
     return frozenset(view.json("binding.json")["nodes"][node]["minors"])
+
+
+def described(view: View) -> str:
+    """Which role is bound to which card, for people: `worker: minor 3 of a, GPU-...`; empty without cards."""
+    sort = ", a stand-in" if is_simulated(view) else ""
+    return "; ".join(
+        f"{role}: minor {card.minor} of {card.node}, {card.uuid or 'whatever its UUID is'}{sort}"
+        for role, card in cards(view).items()
+    )

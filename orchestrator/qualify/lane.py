@@ -20,7 +20,7 @@ from evidence.digest import sha256_file
 from evidence.listing import QUALIFICATION
 from evidence.verify import verify
 from orchestrator.errors import Label, RefusedError, UndecidedError
-from orchestrator.qualify import holder, limits, reach, tracking
+from orchestrator.qualify import devices, holder, limits, reach, tracking
 from orchestrator.qualify.attempts import run_steps, way_out
 from orchestrator.qualify.checks import worst
 from orchestrator.qualify.crew import Crew
@@ -143,6 +143,8 @@ def _reached(journal: Journal, opening: Opening, view: View, allowed: Limits) ->
 def _way(journal: Journal, opening: Opening, view: View, allowed: Limits) -> reach.Reached:
     """The way to the nodes, wherever they are."""
     begun, pods = opening.opened.stream.events[0].data, opening.pods
+    if said := devices.described(view):
+        journal.observer.note(f"cards: {said}")
     if view.pods is None:
         root = PurePosixPath(begun["remote_root"]) / opening.opened.stream.source
         return reach.local(root, begun["owner"], journal.of_node)

@@ -124,6 +124,7 @@ def _reopen(options: RunOptions, bundle: Path) -> Opening:
     try:
         view = View(bundle)
         _same_content(options, opened, view)
+        _same_cards(view)
         asks_nobody = opened.stream.sealed or options.gives_up_nodes
         return Opening(opened, None if asks_nobody else _same_place(options, opened, view))
     except BaseException:
@@ -138,6 +139,16 @@ def _same_content(options: RunOptions, opened: bundles.Opened, view: View) -> No
         digests = f"(got {options.content.digest}, expected {recorded})"
         message = f"content has changed since this run began {digests}"
         raise RefusedError([Refusal(Label.FILE_UNREADABLE, message, Where(str(options.content.root)))])
+
+
+def _same_cards(view: View) -> None:
+    """Refuses a bundle whose cards are not those that it was begun with."""
+    try:
+        _ = view.pinned_cards
+    except (ValueError, LookupError, TypeError) as error:
+        message = f"the run's cards are not to be read (got {error}, expected what it was begun with)"
+        where = Where(str(view.bundle / cards.FILE))
+        raise RefusedError([Refusal(Label.FILE_UNREADABLE, message, where)]) from error
 
 
 def _same_place(options: RunOptions, opened: bundles.Opened, view: View) -> PodsSpec | None:

@@ -141,7 +141,8 @@ def test_four_owners_of_coordinates_on_four_cards(workshop: Workshop):
     code, result = workshop.run(workshop.lane("independent", omit=SHORT), *SIMULATED, "--db", "t.sqlite3")
     assert (code, result["verdict"], result["grade"]) == (0, "pass", "simulated")
     said = lines(Path(result["bundle"]), "uninterrupted/1/run-1")
-    assert len({line["device"]["uuid"] for line in said.values()}) == 4
+    cards = {line["device"]["uuid"] for line in said.values()}
+    assert len(cards) == 4
 
 
 def test_a_build_that_reads_its_hosts_copy_fails_the_shadow_control_alone(workshop: Workshop):
@@ -241,6 +242,15 @@ def test_a_card_that_would_not_hold_its_role_is_refused_in_preflight(passed: Pas
     assert rows["coordinator-video-memory"].verdict == "pass"
     assert rows["worker-video-memory"].verdict == "fail"
     assert rows["worker-video-memory"].got.startswith("capacity-exceeded: video memory of local/GPU-")
+
+
+def test_a_run_whose_cards_were_exchanged_is_not_taken_up(passed: Passed, workshop: Workshop, tmp_path: Path):
+    bundle = Path(shutil.copytree(passed(LANES[0], *SIMULATED)[0], tmp_path / "copied"))
+    bundles_journal_as_it_is(bundle)
+    edit(bundle, "cards.json", lambda data: data.replace(b'"minor":3', b'"minor":1'))
+    done = workshop.orch("run", "--resume", str(bundle))
+    assert done.returncode == 1
+    assert "cards.json: file-unreadable: the run's cards are not to be read" in done.stderr
 
 
 def edit(bundle: Path, pattern: str, change: Callable[[bytes], bytes]) -> None:
