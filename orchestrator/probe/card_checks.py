@@ -114,7 +114,8 @@ def _memory_row(inventory: Inventory, card: Card) -> Row:
     verdict: Verdict = "pass" if left is not None and left <= IDLE_MIB else "fail"
     if left is None or (verdict == "fail" and unsaid):
         verdict = "unknown"  # an error in its place is a row of its own
-    warning = _unified(inventory) if used.state == "unsupported" else ""
+    is_told_to_none = used.state == "unsupported" and "permission" not in used.text.lower()
+    warning = _unified(inventory) if is_told_to_none else ""
     hint = "a process that this machine does not show may hold it: take another card"
     return Row("memory-in-use", verdict, card.sources, expected, got, Label.DEVICE_BUSY, warning, hint)
 
@@ -150,14 +151,14 @@ def _only_draws(inventory: Inventory, card: Card) -> bool:
 
 
 def _mig_row(card: Card) -> Row:
-    """A card that is cut into parts is none that a role can have for itself; most products cannot be."""
-    mode = card.mig.known
-    is_cut = bool(card.mig_devices) or (mode is not None and mode.lower() != "disabled")
-    verdict: Verdict = "fail" if is_cut or card.mig.state == "broken" else "pass"
-    if card.mig.state == "untold" and not is_cut and not _WHOLE.intersection(card.sources):
+    """A card in parts, or a part of one, is none that a role has for itself; most products cannot be cut."""
+    verdict: Verdict = "fail" if card.is_part or card.mig.state == "broken" else "pass"
+    if card.mig.state == "untold" and not card.is_part and not _WHOLE.intersection(card.sources):
         verdict = "unknown"
-    got = f"{card.mig}, {card.mig_devices} parts" if card.mig_devices else str(card.mig)
-    hint = "`nvidia-smi -mig 0` there, as its owner"
+    parts = f", {card.mig_devices} parts" if card.mig_devices else ""
+    mode = f", virtualization {card.virtualization}" if card.virtualization.state == "known" else ""
+    got = f"{card.mig}{parts}{mode}"
+    hint = "`nvidia-smi -mig 0` there, as its owner; where the card is a virtual one, rent a whole one"
     return Row("mig-off", verdict, card.sources, "off, or not supported", got, Label.DEVICE_MIG, hint=hint)
 
 

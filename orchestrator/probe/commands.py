@@ -16,13 +16,12 @@ QUERY: Final = (
     "pci.bus_id",
     "uuid",
     "name",
-    "driver_version",
     "memory.total",
     "memory.used",
     "utilization.gpu",
     "compute_mode",
 )
-"""Columns that every driver since 390 has: one unknown column refuses the whole query."""
+"""Columns that every driver since 390 has, and none that is to go: one unknown column refuses the query."""
 APPS: Final = ("gpu_bus_id", "gpu_uuid", "pid", "process_name", "used_memory")
 
 # the one in PATH, else where images and hosts are known to keep it; an SSH session's PATH is not a login's

@@ -104,6 +104,13 @@ class Card:
     processes: tuple[Process, ...] | None = None
     sources: tuple[str, ...] = ()
 
+    @property
+    def is_part(self) -> bool:
+        """Whether it is cut into parts, or is itself a part that a host has lent to this machine."""
+        is_cut = self.mig.known is not None and self.mig.known.lower() != "disabled"
+        mode = (self.virtualization.known or "").lower()
+        return bool(self.mig_devices) or is_cut or "vgpu" in mode or "vsga" in mode
+
     def as_json(self) -> dict[str, object]:
         """As `--json` prints it."""
         said: dict[str, Any] = {each.name: getattr(self, each.name) for each in fields(self)}

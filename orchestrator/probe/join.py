@@ -165,11 +165,13 @@ def _reset(said: Sequence[Value[str]]) -> Value[str]:
 
 
 def _processes(said: Sequence[tuple[Process, ...] | None]) -> tuple[Process, ...] | None:
-    """All that any list has; the first list that has one tells more of it."""
+    """All that any list has, as the first list tells of it; but who computes by any word computes."""
     lists = [each for each in said if each is not None]
     found: dict[object, Process] = {}
     for process in (each for one in lists for each in one):
-        found.setdefault(process.pid.known if process.pid.state == "known" else object(), process)
+        key = process.pid.known if process.pid.state == "known" else object()
+        if found.setdefault(key, process).is_compute is not True and process.is_compute:
+            found[key] = process
     return tuple(found.values()) if lists else None
 
 

@@ -29,9 +29,10 @@ def _of_card(card: Card) -> Iterator[Fault]:
     if card.product.known is None or card.product.known in _GENERIC:
         message = f"the product is not known (got {card.product}, expected its name)"
         yield Fault(Label.NVIDIA_PLAN_HOST, message, "a driver that is younger than the card knows its name")
-    if card.mig_devices or card.mig.known == "Enabled":
-        message = f"the card is cut into parts (got MIG {card.mig}, expected a whole card)"
-        yield Fault(Label.DEVICE_MIG, message, "turn MIG off there, as its owner")
+    if card.is_part:
+        got = f"MIG {card.mig}, virtualization {card.virtualization}"
+        message = f"the card is in parts, or a part of one (got {got}, expected a whole card)"
+        yield Fault(Label.DEVICE_MIG, message, "turn MIG off there, as its owner; or take a whole card")
     if card.broken or card.reset.known:
         got = ", ".join((*card.broken, *([card.reset.known] if card.reset.known else [])))
         message = f"the card answers with errors (got {got}, expected values)"

@@ -60,7 +60,7 @@ def _answer(kind: str, said: Said) -> Reading:
     both = f"{out}\n{err}"
     reading = READERS[kind](out)
     source = reading.source
-    if is_rocm(both):
+    if is_rocm(both) and not reading.cards:
         return read_rocm(out)
     fault = said_instead(both, source) or ended(said.exit, err or out, source)
     if fault is None:

@@ -14,7 +14,7 @@ from typing import Final
 from orchestrator.errors import Label
 from orchestrator.probe import values
 from orchestrator.probe.inventory import Card, Fault, Process, Reading
-from orchestrator.probe.smi_fields import Field, card_of, first, process_of
+from orchestrator.probe.smi_fields import Field, card_of, first, process_of, release_of
 from orchestrator.probe.values import read
 
 QUERY: Final = "nvidia-smi --query-gpu"
@@ -34,12 +34,14 @@ def read_query(text: str, columns: Sequence[str] | None = None) -> Reading:
     """
     rows, fault = _rows(text, columns, QUERY, ("name", "gpu_name", "index", "pci.bus_id"))
     cards = tuple(_card(row, place) for place, row in enumerate(rows))
-    drivers = tuple(dict.fromkeys(row["driver_version"] for row in rows if "driver_version" in row))
-    counts = tuple(dict.fromkeys(row["count"] for row in rows if "count" in row))
+
+    def all_of(name: str) -> str | None:
+        return " and ".join(dict.fromkeys(row[name] for row in rows if name in row)) or None
+
     return Reading(
         source=QUERY,
-        driver=read(" and ".join(drivers) or None, values.driver),
-        attached=read(" and ".join(counts) or None, values.whole),
+        driver=release_of(lambda field: all_of(field.columns[0])),
+        attached=read(all_of("count"), values.whole),
         cards=cards,
         faults=fault,
     )

@@ -39,7 +39,7 @@ _TEXTS: Final = (
     ),
     ("No devices were found", Label.DEVICE_ABSENT, "there is no card", "rent a machine with one"),
     (
-        ".*couldn't communicate with the NVIDIA driver",
+        r"(?![\s<\d]).*couldn't communicate with the NVIDIA driver",
         Label.DEVICE_INVENTORY,
         "the driver does not answer",
         _LOAD,
@@ -67,7 +67,7 @@ _TEXTS: Final = (
     ("Failed to initialize NVML", Label.DEVICE_INVENTORY, "the library does not start", _RECREATE),
     (r'Field "[^"]*" is not a valid field', Label.DEVICE_INVENTORY, "a column is unknown", ""),
     (
-        "there is no nvidia-smi|.*nvidia-smi.*(?:command not found|: not found|executable file not found)",
+        r"there is no nvidia-smi|(?![\s<\d]).*nvidia-smi.*(?:command|:|executable file) not found",
         Label.DEVICE_ABSENT,
         "there is no nvidia-smi",
         _INSTALL,

@@ -90,9 +90,22 @@ _HEALTH: Final = {
     "temperature": Field(("temperature/gpu_temp",), ("temperature/gpu current temp",), ("temperature.gpu",)),
     "performance state": Field(("performance_state",), ("performance state",), ("pstate",)),
     "power draw": Field(
-        ("power_readings/power_draw", "gpu_power_readings/power_draw"),
-        ("power readings/power draw", "gpu power readings/power draw"),
+        (
+            "power_readings/power_draw",
+            "gpu_power_readings/power_draw",
+            "gpu_power_readings/average_power_draw",
+        ),
+        (
+            "power readings/power draw",
+            "gpu power readings/power draw",
+            "gpu power readings/average power draw",
+        ),
         ("power.draw",),
+    ),
+    "instantaneous power draw": Field(
+        ("gpu_power_readings/instant_power_draw",),
+        ("gpu power readings/instantaneous power draw",),
+        ("power.draw.instant",),
     ),
     "serial": Field(("serial",), ("serial number",), ("serial",)),
 }
@@ -122,6 +135,23 @@ _RESETS: Final = (
         "no",
     ),
 )
+# memory that no reset will replace
+_DEFECTS: Final = (
+    (
+        "row remapping has failed",
+        Field(
+            ("remapped_rows/remapped_row_failure",),
+            ("remapped rows/remapping failure occurred",),
+            ("remapped_rows.failure",),
+        ),
+        "no",
+    ),
+    (
+        "unrepairable memory",
+        Field(("ecc_errors/unrepairable_memory",), ("ecc errors/unrepairable memory",)),
+        "no",
+    ),
+)
 # memory that is to be replaced at the next reset, which the driver does not ask for yet
 _REPAIRS: Final = (
     (
@@ -140,6 +170,20 @@ _REPAIRS: Final = (
         ),
         "no",
     ),
+    (
+        "channel repair",
+        Field(("ecc_errors/channel_repair_pending",), ("ecc errors/channel repair pending",)),
+        "no",
+    ),
+    (
+        "TPC repair",
+        Field(("ecc_errors/tpc_repair_pending",), ("ecc errors/tpc repair pending",)),
+        "no",
+    ),
+)
+_RELEASES: Final = (
+    Field(("driver_version",), ("driver version",), ("driver_version",)),
+    Field(("kmd_version",), ("kmd version",), ("kmd_version",)),
 )
 _LONGEST_NAME: Final = 4096
 
@@ -160,13 +204,23 @@ def card_of(find: Find, *, index: int | None, source: str, more: dict[str, Any])
     }
     told = {name: read(find(field), values.word) for name, field in _HEALTH.items()}
     both = {**{name: facts[name] for name in ("total_mib", "used_mib", "utilization")}, **told}
-    broken = tuple(f"{name}: {value}" for name, value in both.items() if value.state == "broken")
+    broken = [f"{name}: {value}" for name, value in both.items() if value.state == "broken"]
     state: dict[str, Any] = {
         "reset": _reset(find),
         "repairs": tuple(_pending(find, _REPAIRS)),
-        "broken": broken,
+        "broken": (*broken, *_pending(find, _DEFECTS)),
     }
     return Card(**facts, **more, **state, index=index, sources=(source,))
+
+
+def release_of(find: Find) -> Value[str]:
+    """The driver's release: from 610 on under the name that it will keep, too.
+
+    Args:
+        find: gives what a text has for a field of the whole machine.
+    """
+    old, new = (read(find(field), values.driver) for field in _RELEASES)
+    return values.either(old, new)
 
 
 def _reset(find: Find) -> Value[str]:

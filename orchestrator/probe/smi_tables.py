@@ -31,7 +31,8 @@ _SECOND: Final = re.compile(r"\|([^|]*)\|\s*([^|]*?)\s*\|\s*([^|]*?)\s*\|")
 _PROCESS: Final = re.compile(
     r"\|\s+(\d{1,4})\s+(?:\S+\s+\S+\s+)?(\d+)\s+(C|G|C\+G|M\+C)\s+(\S.*?)\s+(\S+)\s*\|", re.ASCII
 )
-_HEAD: Final = re.compile(r"Driver Version:\s*([0-9.]+)")
+_UNLISTED: Final = re.compile(r"\|\s+(\d{1,4})\s+Not Supported\s*\|", re.ASCII)
+_HEAD: Final = re.compile(r"(?:Driver|KMD) Version:\s*([0-9.]+)")
 _ROCM_CARD: Final = re.compile(r"^\d+\s+\[0x", re.ASCII)
 
 
@@ -64,7 +65,7 @@ def read_table(text: str) -> Reading:
 
 
 def _table_card(
-    first: re.Match[str], second: re.Match[str], processes: Mapping[int, tuple[Process, ...]] | None
+    first: re.Match[str], second: re.Match[str], processes: Mapping[int, tuple[Process, ...] | None] | None
 ) -> Card:
     index, bus = int(first[1]), read(first[3], values.bus_id)
     used, _, total = (part.strip() for part in second[2].partition("/"))
@@ -81,13 +82,15 @@ def _table_card(
     )
 
 
-def _table_processes(lines: Sequence[str]) -> Mapping[int, tuple[Process, ...]] | None:
-    """Processes by the card's index; None if the table does not list any, not even none."""
-    found: dict[int, tuple[Process, ...]] = {}
+def _table_processes(lines: Sequence[str]) -> Mapping[int, tuple[Process, ...] | None] | None:
+    """Processes by the card's index, None where its are not told; None if none are listed, not even none."""
+    found: dict[int, tuple[Process, ...] | None] = {
+        int(match[1]): None for line in lines if (match := _UNLISTED.match(line))
+    }
     for match in (match for line in lines if (match := _PROCESS.match(line))):
         told = {"pid": match[2], "name": match[4], "used": match[5]}
         index = int(match[1])
-        found[index] = (*found.get(index, ()), process_of(told.get, match[3]))
+        found[index] = (*(found.get(index) or ()), process_of(told.get, match[3]))
     says_none = any("No running processes found" in line for line in lines)
     return found if found or says_none else None
 

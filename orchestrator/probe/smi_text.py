@@ -13,7 +13,7 @@ from typing import Final
 from orchestrator.errors import Label
 from orchestrator.probe import values
 from orchestrator.probe.inventory import Card, Fault, Process, Reading
-from orchestrator.probe.smi_fields import Field, card_of, first, process_of
+from orchestrator.probe.smi_fields import Field, card_of, first, process_of, release_of
 from orchestrator.probe.smi_xml import placed
 from orchestrator.probe.values import one_line, read
 
@@ -21,6 +21,8 @@ SOURCE: Final = "nvidia-smi -q"
 HEADING: Final = "==============NVSMI LOG=============="
 _MIG: Final = "mig device"
 _PROCESSES: Final = "processes"
+_COMPUTING: Final = "compute processes"
+"""Before 340 those that compute were listed alone, without a type."""
 _PID: Final = "process id"
 
 
@@ -32,6 +34,7 @@ class _Block:
     told: dict[str, str] = field(default_factory=dict)
     mig_devices: int = 0
     listed: list[tuple[str, str]] | None = None
+    is_computing: bool = False
     above: list[tuple[int, str]] = field(default_factory=list)
 
     def take(self, indent: int, key: str, value: str | None) -> None:
@@ -41,7 +44,8 @@ class _Block:
         names = [name for _, name in self.above]
         if key == _MIG and value is None:
             self.mig_devices += 1
-        if names[:1] == [_PROCESSES] and value is not None:
+        if names[:1] in ([_PROCESSES], [_COMPUTING]) and value is not None:
+            self.is_computing = names[0] == _COMPUTING
             self.listed = [*(self.listed or ()), (key, value)]
         elif value is not None and _MIG not in names:
             path = "/".join((*names, key))
@@ -66,7 +70,7 @@ def read_text(text: str) -> Reading:
     top, blocks = _blocks(text[text.index(HEADING) :])
     return Reading(
         source=SOURCE,
-        driver=read(top.told.get("driver version"), values.driver),
+        driver=release_of(top.find),
         attached=read(top.told.get("attached gpus"), values.whole),
         cards=tuple(_card(block, index) for index, block in enumerate(blocks)),
     )
@@ -99,7 +103,7 @@ def _card(block: _Block, index: int) -> Card:
 
 def _processes(block: _Block) -> tuple[Process, ...] | None:
     """Those that run now; None if no list is there: a list without any says `None`."""
-    if block.told.get(_PROCESSES, "").lower() == "none":
+    if "none" in (block.told.get(name, "").lower() for name in (_PROCESSES, _COMPUTING)):
         return ()
     found: list[list[tuple[str, str]]] = []
     for key, value in block.listed or ():
@@ -107,12 +111,13 @@ def _processes(block: _Block) -> tuple[Process, ...] | None:
             found.append([])
         if found:
             found[-1].append((key, value))
-    return tuple(_process(each) for each in found) or None
+    kind = None if block.is_computing else ""
+    return tuple(_process(each, kind) for each in found) or None
 
 
 _KEYS: Final = {"pid": _PID, "name": "name", "used": "used gpu memory"}
 
 
-def _process(lines: Sequence[tuple[str, str]]) -> Process:
+def _process(lines: Sequence[tuple[str, str]], kind: str | None) -> Process:
     told = dict(reversed(lines))
-    return process_of(lambda key: told.get(_KEYS[key]), one_line(told.get("type", "")))
+    return process_of(lambda key: told.get(_KEYS[key]), one_line(told["type"]) if "type" in told else kind)

@@ -14,7 +14,7 @@ from xml.etree import ElementTree as ET
 from orchestrator.errors import Label
 from orchestrator.probe import values
 from orchestrator.probe.inventory import Card, Fault, Process, Reading
-from orchestrator.probe.smi_fields import Field, card_of, first, process_of
+from orchestrator.probe.smi_fields import Field, card_of, first, process_of, release_of
 from orchestrator.probe.values import read
 
 SOURCE: Final = "nvidia-smi -q -x"
@@ -39,7 +39,7 @@ def read_xml(text: str) -> Reading:
     cards = tuple(_card(gpu, index) for index, gpu in enumerate(root.findall("gpu")))
     return Reading(
         source=SOURCE,
-        driver=read(_text(root, "driver_version"), values.driver),
+        driver=release_of(lambda field: _text(root, field.xml[0])),
         attached=read(_text(root, "attached_gpus"), values.whole),
         cards=cards,
     )

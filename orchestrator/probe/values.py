@@ -31,6 +31,8 @@ _BUS: Final = re.compile(
 )
 _UUID: Final = re.compile(r"GPU-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII)
 _NUMBER: Final = re.compile(r"([0-9]{1,12})(?: ?(?:MiB|MB|%))?", re.ASCII)
+_REMARK: Final = re.compile(r" \[Deprecated\b[^]]*\]")
+"""From 610 on, what is told under another name too says so behind its value."""
 _WIDTH: Final = re.compile(r"([0-9]{1,2})x?", re.ASCII)
 _DRIVER: Final = re.compile(r"[0-9]{1,5}(?:\.[0-9]{1,5}){1,3}", re.ASCII)
 _CAPABILITY: Final = re.compile(r"[0-9]{1,2}\.[0-9]", re.ASCII)
@@ -87,12 +89,19 @@ def read(text: str | None, as_value: Callable[[str], T | None]) -> Value[T]:
     """
     if text is None:
         return Value("untold")
-    shown = one_line(text)
+    shown = _REMARK.sub("", one_line(text))
     bare = shown[1:-1].strip() if shown.startswith("[") and shown.endswith("]") else shown
     if bare.lower() in _UNSUPPORTED:
         return Value("unsupported", None, bare)
     value = as_value(bare)
     return Value("broken", None, bare or "nothing") if value is None else Value("known", value, bare)
+
+
+def either(first: Value[T], second: Value[T]) -> Value[T]:
+    """What is told under two names: the first that is known, or the first that is told."""
+    if first.state == "known" or second.state == "untold":
+        return first
+    return second if second.state == "known" or first.state == "untold" else first
 
 
 def bus_id(text: str) -> str | None:
