@@ -11,9 +11,9 @@ from dataclasses import replace
 from typing import Final
 
 from orchestrator.errors import Label
-from orchestrator.probe import smi_text, smi_xml
+from orchestrator.probe import smi_text, smi_xml, values
 from orchestrator.probe.commands import Said
-from orchestrator.probe.inventory import Inventory, Reading
+from orchestrator.probe.inventory import Fault, Inventory, Reading
 from orchestrator.probe.join import join
 from orchestrator.probe.machine import read_holders, read_information, read_machine
 from orchestrator.probe.smi_csv import read_apps, read_query
@@ -39,7 +39,8 @@ READERS: Final[dict[str, Callable[[str], Reading]]] = {
 _WHOLE: Final = (smi_xml.SOURCE, smi_text.SOURCE)
 _OPTIONAL: Final = ("capability",)
 """A question that old drivers cannot answer."""
-_MOST_BYTES: Final = 16 << 20
+_MOST_BYTES: Final = 4 << 20
+"""Many times what the largest board says with every clock that it has."""
 _LIBRARY: Final = re.compile(r"NVML library version: [0-9.]+", re.ASCII)
 STANDIN: Final = "orch's stand-in"
 """What a stand-in's tools say of themselves, wherever a remark can stand."""
@@ -58,7 +59,7 @@ def read(answers: Mapping[str, Said], more: tuple[Reading, ...] = ()) -> Invento
 def _answer(kind: str, said: Said) -> Reading:
     out, err = _text(said.stdout), _text(said.stderr)
     both = f"{out}\n{err}"
-    reading = READERS[kind](out)
+    reading = _bounded(READERS[kind](out), len(said.stdout))
     source = reading.source
     if is_rocm(both) and not reading.cards:
         return read_rocm(out)
@@ -77,6 +78,17 @@ def _answer(kind: str, said: Said) -> Reading:
         if reading.cards
         else Reading(source, faults=(fault,), notes=notes)
     )
+
+
+def _bounded(reading: Reading, size: int) -> Reading:
+    """What was read; nothing of it where it is more than any machine has: comparing all of it never ends."""
+    if size <= _MOST_BYTES and len(reading.cards) <= values.MOST_CARDS:
+        return reading
+    too_long = size > _MOST_BYTES
+    got = f"{size} bytes" if too_long else f"more than {values.MOST_CARDS} cards"
+    expected = f"at most {_MOST_BYTES}" if too_long else "no more than have a minor"
+    message = f"it says more than a machine can have to say (got {got}, expected {expected})"
+    return Reading(reading.source, faults=(Fault(Label.DEVICE_INVENTORY, message, source=reading.source),))
 
 
 def _text(data: bytes) -> str:

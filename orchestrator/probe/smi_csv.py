@@ -33,7 +33,7 @@ def read_query(text: str, columns: Sequence[str] | None = None) -> Reading:
         columns: in order, where there is no header.
     """
     rows, fault = _rows(text, columns, QUERY, ("name", "gpu_name", "index", "pci.bus_id"))
-    cards = tuple(_card(row, place) for place, row in enumerate(rows))
+    cards = tuple(_card(row, place) for place, row in enumerate(rows[: values.MOST_CARDS + 1]))
 
     def all_of(name: str) -> str | None:
         return " and ".join(dict.fromkeys(row[name] for row in rows if name in row)) or None
@@ -55,7 +55,7 @@ def read_apps(text: str, columns: Sequence[str] | None = None) -> Reading:
         columns: in order, where there is no header.
     """
     rows, fault = _rows(text, columns, APPS, ("pid", "gpu_uuid", "gpu_bus_id"))
-    cards: dict[tuple[str | None, str | None], Card] = {}
+    cards: dict[tuple[str | None, str | None], tuple[Card, list[Process]]] = {}
     elsewhere = []
     for row in rows:
         bus = read(first(row.get(name) for name in ("gpu_bus_id", "pci.bus_id")), values.bus_id)
@@ -64,9 +64,10 @@ def read_apps(text: str, columns: Sequence[str] | None = None) -> Reading:
         if bus.known is None and uuid.known is None:
             elsewhere.append(process)
             continue
-        card = cards.get((bus.known, uuid.known)) or Card(bus, uuid=uuid, processes=(), sources=(APPS,))
-        cards[bus.known, uuid.known] = replace(card, processes=(*(card.processes or ()), process))
-    return Reading(APPS, cards=tuple(cards.values()), elsewhere=tuple(elsewhere), faults=fault)
+        card = Card(bus, uuid=uuid, sources=(APPS,))
+        cards.setdefault((bus.known, uuid.known), (card, []))[1].append(process)
+    told = tuple(replace(card, processes=tuple(listed)) for card, listed in cards.values())
+    return Reading(APPS, cards=told, elsewhere=tuple(elsewhere), faults=fault)
 
 
 def _card(row: Row, place: int) -> Card:

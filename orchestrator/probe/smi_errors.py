@@ -86,6 +86,7 @@ _CODES: Final = {
     14: "a card's InfoROM is corrupted",
     15: "a card has fallen off the bus",
 }
+_LONGEST_LINE: Final = 1000
 _ABSENT: Final = (6, 127)
 HARMLESS: Final = (0, 14)
 """With these the data beside them holds; 14 warns of a corrupted InfoROM."""
@@ -94,8 +95,9 @@ _ROCM: Final = re.compile(r"ROCm System Management Interface|ROCM-SMI|AMD-SMI|^R
 
 def said_instead(text: str, source: str) -> Fault | None:
     """Why there are no cards, if the text says so."""
+    lines = [line[:_LONGEST_LINE] for line in text.splitlines()]
     for pattern, label, meaning, hint in _TEXTS:
-        line = next((each for each in text.splitlines() if re.match(pattern, each)), None)
+        line = next((each for each in lines if re.match(pattern, each)), None)
         if line is not None:
             message = f"{meaning} (got `{one_line(line)}`, expected a list of cards)"
             return Fault(label, message, hint, source)

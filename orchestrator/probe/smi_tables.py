@@ -84,15 +84,15 @@ def _table_card(
 
 def _table_processes(lines: Sequence[str]) -> Mapping[int, tuple[Process, ...] | None] | None:
     """Processes by the card's index, None where its are not told; None if none are listed, not even none."""
-    found: dict[int, tuple[Process, ...] | None] = {
-        int(match[1]): None for line in lines if (match := _UNLISTED.match(line))
-    }
+    unlisted = {int(match[1]): None for line in lines if (match := _UNLISTED.match(line))}
+    found: dict[int, list[Process]] = {}
     for match in (match for line in lines if (match := _PROCESS.match(line))):
         told = {"pid": match[2], "name": match[4], "used": match[5]}
-        index = int(match[1])
-        found[index] = (*(found.get(index) or ()), process_of(told.get, match[3]))
+        found.setdefault(int(match[1]), []).append(process_of(told.get, match[3]))
     says_none = any("No running processes found" in line for line in lines)
-    return found if found or says_none else None
+    if not (found or unlisted or says_none):
+        return None
+    return {**unlisted, **{index: tuple(listed) for index, listed in found.items()}}
 
 
 def _uncut(name: str) -> Value[str]:

@@ -33,7 +33,7 @@ class _Block:
     heading: str
     told: dict[str, str] = field(default_factory=dict)
     mig_devices: int = 0
-    listed: list[tuple[str, str]] | None = None
+    listed: list[tuple[str, str]] = field(default_factory=list)
     is_computing: bool = False
     above: list[tuple[int, str]] = field(default_factory=list)
 
@@ -46,7 +46,7 @@ class _Block:
             self.mig_devices += 1
         if names[:1] in ([_PROCESSES], [_COMPUTING]) and value is not None:
             self.is_computing = names[0] == _COMPUTING
-            self.listed = [*(self.listed or ()), (key, value)]
+            self.listed.append((key, value))
         elif value is not None and _MIG not in names:
             path = "/".join((*names, key))
             if self.told.setdefault(path, value) != value:
@@ -72,7 +72,7 @@ def read_text(text: str) -> Reading:
         source=SOURCE,
         driver=release_of(top.find),
         attached=read(top.told.get("attached gpus"), values.whole),
-        cards=tuple(_card(block, index) for index, block in enumerate(blocks)),
+        cards=tuple(_card(block, index) for index, block in enumerate(blocks[: values.MOST_CARDS + 1])),
     )
 
 
@@ -106,7 +106,7 @@ def _processes(block: _Block) -> tuple[Process, ...] | None:
     if "none" in (block.told.get(name, "").lower() for name in (_PROCESSES, _COMPUTING)):
         return ()
     found: list[list[tuple[str, str]]] = []
-    for key, value in block.listed or ():
+    for key, value in block.listed:
         if key == _PID:
             found.append([])
         if found:

@@ -36,7 +36,7 @@ def read_xml(text: str) -> Reading:
         root = ET.fromstring(text[begins[0] : end + len(_END)])  # noqa: S314 - it declares nothing
     except ET.ParseError as error:
         return _unreadable(str(error))
-    cards = tuple(_card(gpu, index) for index, gpu in enumerate(root.findall("gpu")))
+    cards = tuple(_card(gpu, index) for index, gpu in enumerate(root.findall("gpu")[: values.MOST_CARDS + 1]))
     return Reading(
         source=SOURCE,
         driver=release_of(lambda field: _text(root, field.xml[0])),

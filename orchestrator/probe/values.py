@@ -16,6 +16,8 @@ State = Literal["known", "unsupported", "broken", "untold"]
 
 MOST_MINOR: Final = 255
 """The minor of `/dev/nvidiactl`: every card's is below it."""
+MOST_CARDS: Final = MOST_MINOR
+"""Whoever tells of more than have a minor is not taken at their word; one more is enough to see that."""
 _LONGEST: Final = 200
 _UNSUPPORTED: Final = (
     "n/a",

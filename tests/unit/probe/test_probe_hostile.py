@@ -139,3 +139,27 @@ def test_half_a_number_is_no_number(name):
             inventory = read({kind_of(data): Said(0, cut)})
             assert identities(inventory) <= identities(inventory_of(name)) or inventory.faults
             assert inventory.faults
+
+
+@pytest.mark.parametrize(
+    ("kind", "begin", "unit"),
+    [
+        ("xml", "<nvidia_smi_log>", '<gpu id="{:08X}:01:00.0"/>'),
+        ("text", "==============NVSMI LOG==============\n", "GPU {:08X}:01:00.0\n"),
+        ("query", "index, pci.bus_id\n", "{0}, {0:08X}:01:00.0\n"),
+        ("machine", "", "== /proc/driver/nvidia/gpus/{:08x}:01:00.0/information\n"),
+        ("list", "", "GPU {}: NVIDIA H200 (UUID: GPU-0)\n"),
+    ],
+)
+def test_more_cards_than_a_machine_can_have_are_none(kind, begin, unit):
+    text = begin + "".join(map(unit.format, range(300))) + {"xml": "</nvidia_smi_log>"}.get(kind, "== end\n")
+    inventory = read({kind: Said(0, text.encode())})
+    assert not inventory.cards
+    assert "more than 255 cards" in str(inventory.faults[0])
+
+
+def test_more_than_a_machine_can_say_is_nothing():
+    inventory = read({"xml": Said(0, raw("x31_rtx3060_570.xml") + b" " * (4 << 20))})
+    assert not inventory.cards
+    assert [str(fault.label) for fault in inventory.faults] == ["device-inventory"]
+    assert "says more than a machine" in inventory.faults[0].message
