@@ -52,7 +52,7 @@ def journal_is_sound(bundle: Path) -> None:
             launched.add(key)
 
 
-@pytest.mark.parametrize("seed", each(3, range(KILLS)))
+@pytest.mark.parametrize("seed", each(4, range(KILLS)))
 def test_the_lane_completes_after_a_kill(workshop: Workshop, seed: int):
     chance = random.Random(seed)
     # every stretch of the stream gets its kill, at a random moment within it
