@@ -25,7 +25,9 @@ QUERY: Final = (
 APPS: Final = ("gpu_bus_id", "gpu_uuid", "pid", "process_name", "used_memory")
 
 # the one in PATH, else where images and hosts are known to keep it; an SSH session's PATH is not a login's
+# one that never stops writing is ended before it fills the disk where its words are kept
 _SMI: Final = """\
+ulimit -f 65536 2>/dev/null
 for each in "$(command -v nvidia-smi 2>/dev/null)" /usr/bin/nvidia-smi /usr/local/bin/nvidia-smi \\
   /usr/local/nvidia/bin/nvidia-smi /usr/lib/wsl/lib/nvidia-smi /opt/nvidia/bin/nvidia-smi \\
   /run/nvidia/driver/usr/bin/nvidia-smi /usr/local/cuda/bin/nvidia-smi
@@ -87,11 +89,13 @@ class Question:
         name: what its answer is called in `read`, and a good name for the file that keeps it.
         argv: program and arguments; a POSIX shell is all that it needs.
         deadline_s: when this is over, the answer is that there is none.
+        is_of_tool: whether nvidia-smi is asked: where it hung, it is not asked anything more.
     """
 
     name: str
     argv: tuple[str, ...]
     deadline_s: float = DEADLINE_S
+    is_of_tool: bool = True
 
 
 def commands(standin: PurePosixPath | None = None) -> tuple[Question, ...]:
@@ -111,4 +115,7 @@ def commands(standin: PurePosixPath | None = None) -> tuple[Question, ...]:
         "holders": (_HOLDERS, "sh", root),
         "apps": (*smi, f"--query-compute-apps={','.join(APPS)}", "--format=csv"),
     }
-    return tuple(Question(name, ("sh", "-c", *argv)) for name, argv in ask.items())
+    return tuple(
+        Question(name, ("sh", "-c", *argv), is_of_tool=argv[0] in (_SMI, _STANDIN))
+        for name, argv in ask.items()
+    )

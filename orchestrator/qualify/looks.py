@@ -6,6 +6,7 @@ asked when; `orchestrator.probe` knows what the answers mean.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path, PurePosixPath
 
@@ -35,11 +36,19 @@ def of_machine(node: Remote, *more: Reading) -> Inventory:
     Raises:
         RemoteError: it refuses, or cannot be reached.
     """
-    return read({each.name: _ask(node, each) for each in commands()}, more)
+    return read(dict(_asked(node, commands())), more)
 
 
-def _ask(node: Remote, question: Question) -> Completed:
-    return node.run(question.argv, deadline_s=question.deadline_s)
+def _asked(node: Remote, questions: Iterable[Question]) -> Iterator[tuple[str, Completed]]:
+    """What a node says to each: a tool that hung is not asked again, and would leave a process each time."""
+    hung = False
+    for each in questions:
+        if hung and each.is_of_tool:
+            yield each.name, Completed(None, b"", b"")
+            continue
+        said = node.run(each.argv, deadline_s=each.deadline_s)
+        hung = hung or (each.is_of_tool and said.exit is None)
+        yield each.name, said
 
 
 def nodes(view: View) -> tuple[str, ...]:
@@ -75,11 +84,10 @@ def _said(session: Session, name: str, brief: bool) -> dict[str, bytes]:  # noqa
     """A node's answers: file name -> bytes."""
     stand_in = session.roots[name] / STAND_IN if devices.is_simulated(session.view) else None
     found = {}
-    for question in _questions(stand_in, brief=brief):
-        said = _ask(session.nodes[name], question)
+    for asked, said in _asked(session.nodes[name], _questions(stand_in, brief=brief)):
         code = _NONE if said.exit is None else f"{said.exit}\n".encode()
         for part, data in zip(_PARTS, (said.stdout, said.stderr, code), strict=True):
-            found[f"{question.name}.{part}"] = data
+            found[f"{asked}.{part}"] = data
     return found
 
 

@@ -54,6 +54,7 @@ class Local:
         self.name = name
         self._runners = Runners()
         self._roots: set[Path] = set()
+        self._unending: list[subprocess.Popen[bytes]] = []
 
     def facts(self) -> NodeFacts:
         """What /proc and uname say."""
@@ -86,20 +87,28 @@ class Local:
                 return Completed(127, b"", f"{argv[0]}: not found".encode())
             except OSError as error:
                 return Completed(126, b"", f"{argv[0]}: {error.strerror}".encode())
-            with process:
-                code: int | None
-                try:
-                    code = process.wait(deadline_s)
-                except subprocess.TimeoutExpired:
-                    code = None
-                finally:
-                    with suppress(ProcessLookupError):
-                        os.killpg(process.pid, signal.SIGKILL)
+            code: int | None
+            try:
+                code = process.wait(deadline_s)
+            except subprocess.TimeoutExpired:
+                code = None
+            finally:
+                with suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+                self._leave(process)
             for stream in (stdout, stderr):
                 stream.seek(0)
             if code is not None and code < 0:
                 code = 128 - code
             return Completed(code, stdout.read(), stderr.read())
+
+    def _leave(self, process: subprocess.Popen[bytes]) -> None:
+        """Waits until it is gone; one that hangs in a driver is not gone by any signal, and is let be."""
+        self._unending = [each for each in self._unending if each.poll() is None]
+        try:
+            process.wait(_END_S)
+        except subprocess.TimeoutExpired:
+            self._unending.append(process)
 
     def make_root(self, root: PurePosixPath, owner: str) -> None:
         """Makes `root` and the folder that it is in, mode 0700, or finds them so."""

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from orchestrator.cli.main import main
+from orchestrator.qualify.looks import of_machine
+from orchestrator.remote.local import Local
 from orchestrator.spec.read import read_device
 
 pytestmark = pytest.mark.skipif(
@@ -168,3 +170,27 @@ def test_a_profile_of_a_card_without_capability_has_it_absent(capture, capsys):
     text = capsys.readouterr().out
     assert "  compute_capability:\n    absent:" in text
     assert '    established: {"550.54.14": 227 MiB}' in text
+
+
+class Hasty(Local):
+    """This machine, with less patience."""
+
+    def run(self, argv, *, deadline_s):
+        return super().run(argv, deadline_s=min(deadline_s, 0.5))
+
+
+def test_a_tool_that_hangs_is_asked_once(smi, tmp_path):
+    smi(text=f"#!/bin/sh\necho asked >> {tmp_path}/asked\nexec sleep 60\n")
+    inventory = of_machine(Hasty())
+    assert (tmp_path / "asked").read_text() == "asked\n"
+    assert [(str(fault.label), fault.is_undecided) for fault in inventory.faults] == [
+        ("device-inventory", True)
+    ]
+
+
+@pytest.mark.parametrize("stream", ["", " >&2"])
+def test_a_tool_that_does_not_stop_writing_is_stopped(smi, capsys, stream):
+    smi(text=f"#!/bin/sh\nexec head -c 80000000 /dev/zero{stream}\n")
+    code, node = inventory(capsys)
+    assert (code, node["cards"]) == (1, [])
+    assert {fault["label"] for fault in node["faults"]} == {"device-inventory"}

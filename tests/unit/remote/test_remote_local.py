@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import threading
 import time
@@ -12,7 +13,7 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
-from orchestrator.remote import runners
+from orchestrator.remote import local, runners
 from orchestrator.remote.base import Completed, Job, RemoteError
 from orchestrator.remote.local import Local
 from orchestrator.remote.writers import await_no_writer
@@ -150,3 +151,16 @@ def test_what_is_put_as_a_program_runs_whatever_else_is_begun_meanwhile(root: Pu
         done.set()
         for other in others:
             other.join()
+
+
+def test_what_no_signal_ends_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a tool does that hangs in a driver; none can be made here, so the signal is what does not come."""
+    node = Local()
+    meant: list[int] = []
+    monkeypatch.setattr(local, "_END_S", 0.05)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "killpg", lambda group, _: meant.append(group))
+        assert node.run(["sleep", str(PATIENCE_S)], deadline_s=0.05).exit is None
+    os.killpg(meant[0], signal.SIGKILL)
+    while Path(f"/proc/{meant[0]}").exists():  # until a later command reaps it
+        assert node.run(["true"], deadline_s=PATIENCE_S).exit == 0
