@@ -124,6 +124,16 @@ def test_the_shadow_shows_a_program_that_reads_its_copies(bench, tmp_path: Path,
     assert is_right != machine.bound.is_shadowed
 
 
+def test_words_that_the_host_has_looked_at_are_no_other_rounding(bench) -> None:
+    """A denormal is widened when samples are checked; the processor notes it beside how it rounds."""
+    system = replace(role_plans.SCALAR, numerics="binary32-ordered")
+    words = (2.0**-149, *role_plans.PAIR_WORDS[1:])
+    run = bench(role_plans.case(system, words, role_plans.roles(("alone", 3))))
+    role_cards.place(run, Setup(target=2))
+    run.start()
+    check(run, 2)
+
+
 def test_a_container_that_shows_no_files_of_the_kernels(bench) -> None:
     run = bench(role_plans.single())
     role_cards.place(run, Setup(target=1), machine=Machine(proc=()))
