@@ -5,6 +5,8 @@ Asks the machine what it has; a card that is not what a role needs is never take
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
+
 from orchestrator.errors import Label, Refusal, RefusedError, Where
 from orchestrator.plan.derive import Planned
 from orchestrator.probe import Inventory
@@ -15,6 +17,7 @@ from orchestrator.qualify.view import LOCAL, SIMULATED
 from orchestrator.remote.local import Local
 from orchestrator.spec.faults import one_of
 from orchestrator.spec.lane import LaneSpec
+from orchestrator.spec.nodesets import fold
 
 _WAYS = f"`--pods FILE` names machines that have cards; `--pods {SIMULATED}` runs on stand-ins"
 
@@ -40,16 +43,20 @@ def cards_here(planned: Planned, lane: LaneSpec) -> PinnedCards | None:
     for made in (own, swapped):
         wishes = {role: Wish(LOCAL, device.product) for role, device in made.items()}
         chosen = choose(wishes, pool, found[0] if found else None)
-        lacking = [role for role in wishes if role not in chosen]
+        lacking = {role: wish.product for role, wish in wishes.items() if role not in chosen}
         if lacking:
-            product = wishes[lacking[0]].product
-            there = one_of(sorted({name for _, name in pool})) if pool else "no card"
-            message = (
-                f"no card is left for role {lacking[0]} on this machine (got {there}, expected {product})"
-            )
-            raise RefusedError([Refusal(Label.DEVICE_ABSENT, message, Where(LOCAL), hint=_WAYS)])
+            raise RefusedError(_refusals(lacking, sorted({name for _, name in pool})))
         found.append(chosen)
     return PinnedCards(is_simulated=False, own=found[0], swapped=found[1] if lane.swap else {})
+
+
+def _refusals(lacking: Mapping[str, str], products: Sequence[str]) -> Iterator[Refusal]:
+    """One for each product of which there are too few cards; all roles that it leaves without are named."""
+    there = one_of(products) if products else "no card"
+    for product in dict.fromkeys(lacking.values()):
+        roles = fold(role for role, wanted in lacking.items() if wanted == product)
+        message = f"no card is left for {roles} on this machine (got {there}, expected {product})"
+        yield Refusal(Label.DEVICE_ABSENT, message, Where(LOCAL), hint=_WAYS)
 
 
 def _refuse(inventory: Inventory) -> None:

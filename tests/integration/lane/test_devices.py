@@ -174,7 +174,9 @@ def test_a_build_that_reads_its_hosts_copy_fails_the_shadow_control_alone(worksh
 def test_without_a_card_the_way_out_is_named(workshop: Workshop):
     done = workshop.orch("run", "lanes/samples-gpu.yaml")
     assert done.returncode == 1
-    assert "local: device-absent: " in done.stderr
+    for role, product in (("coordinator", "RTX 3070"), ("worker", "RTX 3090")):
+        assert f"local: device-absent: no card is left for {role} on this machine" in done.stderr
+        assert f"expected NVIDIA GeForce {product})" in done.stderr
     assert "--pods simulated" in done.stderr
     assert "--pods FILE" in done.stderr
     assert workshop.bundles() == []
