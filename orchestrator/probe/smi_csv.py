@@ -21,6 +21,8 @@ QUERY: Final = "nvidia-smi --query-gpu"
 APPS: Final = "nvidia-smi --query-compute-apps"
 _COLUMN: Final = re.compile(r"([a-z0-9_.]+)(?: \[[A-Za-z%/]+\])?", re.ASCII | re.IGNORECASE)
 _FEWEST: Final = 2
+_WARNING: Final = "WARNING: "
+"""Before what nvidia-smi says beside its rows, as of an InfoROM."""
 _NAMES: Final = ("process_name", "name")
 Row = Mapping[str, str]
 
@@ -89,7 +91,7 @@ def _rows(
     """The rows by column, and why some cannot be taken."""
     lines = [line.rstrip("\r") for line in text.split("\n")]
     torn = lines.pop().strip()
-    lines = [line for line in lines if line.strip()]
+    lines = [line for line in lines if line.strip() and not line.startswith(_WARNING)]
     if not any(", " in line for line in lines):
         lines = [line.replace(",", ", ") for line in lines]  # nvidia-smi has the blank; what went on may not
     if columns is None:

@@ -20,6 +20,9 @@ from orchestrator.probe.values import read
 SOURCE: Final = "nvidia-smi -q -x"
 _BEGIN: Final = re.compile(r"<nvidia_smi_log\b")
 _END: Final = "</nvidia_smi_log>"
+# what a process is called is written as it is, or as another call at that moment has left it
+_NO_XML: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
+_BARE: Final = re.compile(r"&(?!(?:amp|lt|gt|quot|apos|#[0-9]{1,7}|#x[0-9a-fA-F]{1,6});)")
 
 
 def read_xml(text: str) -> Reading:
@@ -33,7 +36,8 @@ def read_xml(text: str) -> Reading:
     if len(begins) != 1 or end < begins[0] or "<!ENTITY" in text:
         return _unreadable("no whole document")
     try:
-        root = ET.fromstring(text[begins[0] : end + len(_END)])  # noqa: S314 - it declares nothing
+        document = _BARE.sub("&amp;", _NO_XML.sub("\ufffd", text[begins[0] : end + len(_END)]))
+        root = ET.fromstring(document)  # noqa: S314 - it declares nothing
     except ET.ParseError as error:
         return _unreadable(str(error))
     cards = tuple(_card(gpu, index) for index, gpu in enumerate(root.findall("gpu")[: values.MOST_CARDS + 1]))

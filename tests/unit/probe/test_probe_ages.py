@@ -209,3 +209,30 @@ def test_memory_that_this_user_may_not_see_is_not_shared_memory():
         rows[word] = {row.name: row for row in checks(inventory, Wanted(minor=0))}["memory-in-use"]
     assert {row.verdict for row in rows.values()} == {"unknown"}
     assert [bool(row.warning) for row in rows.values()] == [False, True]
+
+
+def test_a_warning_among_rows_is_no_row():
+    warning = "WARNING: infoROM is corrupted at gpu 0000:83:00.0\n"
+    asked = {
+        "xml": Said(14, document().stdout.replace(b"900", b"0") + warning.encode()),
+        "query": said(f"index, pci.bus_id, uuid\n0, 00000000:83:00.0, {UUID}\n{warning}", 14),
+        "apps": said(f"gpu_bus_id, gpu_uuid, pid, process_name, used_memory\n{warning}", 14),
+    }
+    inventory = read(asked)
+    assert not inventory.faults
+    assert [card.processes for card in inventory.cards] == [()]
+    assert len([note for note in inventory.notes if "exit code 14" in note]) == 3
+    odd_row = said(f"index, pci.bus_id, uuid\n0, 00000000:83:00.0, {UUID}\nwarned\n")
+    assert [str(fault.label) for fault in read({"query": odd_row}).faults] == ["device-inventory"]
+
+
+@pytest.mark.parametrize(
+    "name", [b"\xff\xfe\x01\x00", b"a && b & c", b"\xef\xbf\xbe", b"&nbsp;", b"&amp;&#38;"]
+)
+def test_a_process_may_be_called_what_no_document_can_hold(name):
+    text = document(PROCESS.format(pid=7, kind="C", name="NAME")).stdout.replace(b"NAME", name)
+    inventory = read({"xml": Said(0, text)})
+    assert not inventory.faults
+    assert "compute-processes" in odd(inventory)
+    minor = read({"xml": Said(0, text.replace(b"<minor_number>3", b"<minor_number>\x013"))})
+    assert [card.minor.state for card in minor.cards] == ["broken"]
