@@ -56,7 +56,9 @@ def read_apps(text: str, columns: Sequence[str] | None = None) -> Reading:
         text: all that the tool printed.
         columns: in order, where there is no header.
     """
-    rows, fault = _rows(text, columns, APPS, ("pid", "gpu_uuid", "gpu_bus_id"))
+    lines = text.split("\n")
+    kept = [line for line in lines if not _is_untold(line)]
+    rows, fault = _rows("\n".join(kept), columns, APPS, ("pid", "gpu_uuid", "gpu_bus_id"))
     cards: dict[tuple[str | None, str | None], tuple[Card, list[Process]]] = {}
     elsewhere = []
     for row in rows:
@@ -69,7 +71,13 @@ def read_apps(text: str, columns: Sequence[str] | None = None) -> Reading:
         card = Card(bus, uuid=uuid, sources=(APPS,))
         cards.setdefault((bus.known, uuid.known), (card, []))[1].append(process)
     told = tuple(replace(card, processes=tuple(listed)) for card, listed in cards.values())
-    return Reading(APPS, cards=told, elsewhere=tuple(elsewhere), faults=fault)
+    notes = () if len(kept) == len(lines) else (f"{APPS}: processes of a card are not told",)
+    return Reading(APPS, cards=told, elsewhere=tuple(elsewhere), faults=fault, notes=notes)
+
+
+def _is_untold(line: str) -> bool:
+    """Whether a row says of everything that it is not told: that is neither a process nor none."""
+    return all(read(cell, str).state == "unsupported" for cell in _cells(line))
 
 
 def _card(row: Row, place: int) -> Card:

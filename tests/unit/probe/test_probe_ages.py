@@ -236,3 +236,16 @@ def test_a_process_may_be_called_what_no_document_can_hold(name):
     assert "compute-processes" in odd(inventory)
     minor = read({"xml": Said(0, text.replace(b"<minor_number>3", b"<minor_number>\x013"))})
     assert [card.minor.state for card in minor.cards] == ["broken"]
+
+
+@pytest.mark.parametrize("row", ["[N/A]", "[Not Supported]", "[N/A], [N/A], [N/A], [N/A], [N/A]"])
+def test_a_row_that_tells_nothing_is_no_process_and_not_none(row):
+    apps = said(f"gpu_bus_id, gpu_uuid, pid, process_name, used_memory\n{row}\n")
+    query = said(
+        f"index, pci.bus_id, uuid, name, memory.used\n0, 00000000:83:00.0, {UUID}, NVIDIA H200, 0 MiB\n"
+    )
+    inventory = read({"query": query, "apps": apps})
+    assert (inventory.faults, inventory.elsewhere) == ((), ())
+    assert any("not told" in note for note in inventory.notes)
+    rows = {row.name: row for row in checks(inventory, Wanted(uuid=UUID))}
+    assert rows["compute-processes"].verdict == "unknown"
