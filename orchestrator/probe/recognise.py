@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
+# everything here is bounded: what somebody kept may be anything, and as long as it likes
+_UNIT: Final = r"(?: \[[^]\n]{0,20}\])?"
 _KINDS: Final = (
     ("xml", r"<nvidia_smi_log\b"),
     ("text", r"^=+NVSMI LOG=+\r?$"),
@@ -17,12 +19,12 @@ _KINDS: Final = (
     ("pmon", r"^# gpu +pid +type\b"),
     ("list", r"^GPU [0-9]+: .*\(UUID: "),
     ("information", r"^Device Minor:"),
-    ("apps", r"^(?=.*\bpid\b)[a-z_]+(?: \[[^]]*\])?(?:, [a-z_]+(?: \[[^]]*\])?)*\r?$"),
-    ("query", r"^(?:[a-zA-Z0-9_.]+(?: \[[^]]*\])?, )+[a-zA-Z0-9_.]+(?: \[[^]]*\])?\r?$"),
+    ("apps", rf"^(?=.*\bpid\b)[a-z_]+{_UNIT}(?:, [a-z_]+{_UNIT})*\r?$"),
+    ("query", rf"^(?:[a-zA-Z0-9_.]+{_UNIT}, )+[a-zA-Z0-9_.]+{_UNIT}\r?$"),
 )
 _FAILED: Final = (
     r"^(?:NVIDIA-SMI has failed|NVIDIA-SMI couldn't|Failed to initialize NVML|No devices were found"
-    r"|Unable to determine|.*nvidia-smi.*not found)"
+    r"|Unable to determine|.{0,200}nvidia-smi.{0,200}not found)"
 )
 
 
