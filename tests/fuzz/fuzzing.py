@@ -66,12 +66,15 @@ def build(target: str | Path, folder: Path, compiler: str, *, library: bool = Fa
         compiler: clang or gcc.
         library: whether libFuzzer drives it, which clang alone has; else `targets/standalone.c` does.
     """
+    from orchestrator.build.compile import DEVICE_FILES
+
     if not (folder / "plan.h").exists():
         header(folder)
     own = target if isinstance(target, Path) else HERE / "targets" / f"{target}.c"
     roles = [*(ROOT / "roles" / "runtime").glob("*.c"), *(ROOT / "roles" / "native").glob("*.c")]
     within = own.read_text()  # a target that looks inside a source holds it
     left_out = {path.name for path in roles if f'/{path.name}"' in within}
+    left_out |= {Path(name).name for name in DEVICE_FILES}  # this one computes on its host
     sources = [path for path in sorted(roles) if path.name not in _REPLACED | left_out]
     driver = () if library else (HERE / "targets" / "standalone.c",)
     sources += [HERE / "targets" / "machine.c", own, *driver]

@@ -28,7 +28,7 @@ def test_the_rental_cap_stops_the_lane(desk: Desk, tmp_path: Path):
         assert "pod-17" in err
         assert "36" in err
         last = dt.datetime.fromisoformat(events(Path(result["bundle"]))[-1]["time"])
-        assert (last - now).total_seconds() < 8 + 5
+        assert (last - now).total_seconds() < 60  # it would go on for minutes
         assert_clean(node)
 
 
