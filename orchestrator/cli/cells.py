@@ -43,6 +43,7 @@ def cells_table(steps: Sequence[StepOutcome]) -> str:
 def plan_text(spec: MatrixSpec, plan: MatrixPlan) -> str:
     """Give what every cell is before it runs: its roles and its plan, or why it is not admitted."""
     from orchestrator.plan.matrix import said
+    from orchestrator.spec.matrix import HOST
 
     refused = {cell: f"{NOT_ADMITTED}: {said(refusal)}" for cell, refusal in plan.refused.items()}
     rows = [
@@ -58,7 +59,20 @@ def plan_text(spec: MatrixSpec, plan: MatrixPlan) -> str:
     if spec.swap:
         swap = ", ".join(f"{before} by {after}" for before, after in spec.swap.items())
         lines.append(f"swap      in the resumed part {swap}")
+    lines += [
+        f"devices   {name}: {', '.join(f'{role} {device or HOST}' for role, device in devices.items())}"
+        for name, devices in devices_of(spec).items()
+        if any(devices.values())
+    ]
     return "\n".join((*lines, "", table(("cell", "roles", "plan"), rows)))
+
+
+def devices_of(spec: MatrixSpec) -> dict[str, dict[str, str | None]]:
+    """Give by shape and role the profile of the role's card; None of a host role."""
+    return {
+        name: {role: device for role, (_, device) in zip(shape.shares, shape.made_for, strict=True)}
+        for name, shape in spec.shapes.items()
+    }
 
 
 def not_admitted(steps: Sequence[StepOutcome]) -> Iterator[str]:

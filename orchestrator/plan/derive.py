@@ -33,6 +33,7 @@ from orchestrator.spec.system import SystemSpec, header
 if TYPE_CHECKING:  # files that a run need not name
     from orchestrator.spec.device import DeviceSpec
     from orchestrator.spec.lane import LaneSpec
+    from orchestrator.spec.matrix import MatrixSpec
 
 NATIVE_TARGETS = ("x86_64-linux", "aarch64-linux")
 LEAST_CAPABILITY = (7, 5)
@@ -60,7 +61,7 @@ class Planned:
         device = self.devices[role]
         return self.targets[role], device.name if device else None
 
-    def swapped(self, lane: LaneSpec) -> Planned:
+    def swapped(self, lane: LaneSpec | MatrixSpec) -> Planned:
         """The same plan, of programs as they are made for the resumed part of a lane's split run.
 
         Raises:

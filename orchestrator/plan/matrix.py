@@ -12,7 +12,7 @@ from functools import cached_property
 
 from evidence.digest import sha256_json
 from orchestrator.errors import Label, Refusal, RefusedError, Where
-from orchestrator.plan.derive import derive
+from orchestrator.plan.derive import Planned, derive
 from orchestrator.plan.model import Plan
 from orchestrator.spec.matrix import SECTION, Cell, MatrixSpec, placed, run_of
 from orchestrator.spec.places import dotted
@@ -71,11 +71,14 @@ def matrix_plan(spec: MatrixSpec) -> MatrixPlan:
     plans: dict[Cell, Plan] = {}
     refused: dict[Cell, Refusal] = {}
     wrong: dict[tuple[Where, str], Refusal] = {}
+    shapes: dict[str, Planned] = {}
     for cell in spec.cells:
         run, refusals = run_of(spec, cell)
         if run is not None:
             try:
-                plans[cell] = derive(run).plan
+                planned = derive(run)
+                plans[cell] = planned.plan
+                shapes.setdefault(cell.shape, planned)
                 continue
             except RefusedError as error:
                 refusals = error.refusals
@@ -88,6 +91,8 @@ def matrix_plan(spec: MatrixSpec) -> MatrixPlan:
         raise RefusedError(wrong.values())
     if not plans:
         raise RefusedError([next(iter(refused.values()))])
+    for planned in shapes.values():
+        planned.swapped(spec)  # what is refused of the resumed part is refused of the matrix
     return MatrixPlan(plans, refused)
 
 

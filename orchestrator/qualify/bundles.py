@@ -27,7 +27,9 @@ from orchestrator.plan.command import CommandPlan
 from orchestrator.plan.derive import plan_of
 from orchestrator.plan.model import Plan
 from orchestrator.qualify.bundle_files import INDEX, SPECS
+from orchestrator.spec.device import DeviceSpec
 from orchestrator.spec.lane import LaneSpec
+from orchestrator.spec.matrix import MatrixSpec
 from orchestrator.spec.read import files, read_any_lane, read_lane
 from orchestrator.spec.references import beside
 from orchestrator.spec.run import RunSpec
@@ -169,7 +171,8 @@ def _open(bundle: Path, run_id: str, *, resumed: bool) -> Opened:
 def copy_specs(lane: Path, bundle: Path, read_back: Callable[[Path, Path], None]) -> None:
     """Copies a lane's file and all that it names into a bundle, as they lie towards each other.
 
-    Profiles that came with orch go beside the run that names them, where those of its own would be.
+    Profiles that came with orch go where those of one's own would be: beside the run that names them, or
+    beside the systems of a matrix.
 
     Args:
         lane: the lane's file.
@@ -199,12 +202,17 @@ def copy_specs(lane: Path, bundle: Path, read_back: Callable[[Path, Path], None]
 
 
 def _profiles_of_the_content(lane: Path) -> dict[Path, Path]:
-    """Profiles that a lane names and has not of its own -> where they would be if it had."""
+    """Profiles that a lane of either sort names -> where they would be if they were its own."""
     spec = read_any_lane(lane)
-    if not isinstance(spec, LaneSpec) or not isinstance(spec.run, RunSpec):
+    used: tuple[DeviceSpec | None, ...] = tuple(spec.profiles.values())
+    if isinstance(spec, MatrixSpec):
+        whose = next(iter(spec.systems.values())).path
+    elif isinstance(spec.run, RunSpec):
+        whose = spec.run.path
+        used += tuple(device for device, _ in spec.run.devices.runs)
+    else:
         return {}
-    folder = beside(spec.run.path, "../devices")
-    used = (*(device for device, _ in spec.run.devices.runs), *spec.profiles.values())
+    folder = beside(whose, "../devices")
     return {device.path: folder / device.path.name for device in used if device is not None}
 
 

@@ -64,7 +64,7 @@ def open_run(options: RunOptions) -> Opening:
         first["parent_sha256"] = sha256_bytes(beside[f"{parents.FOLDER}/{parents.FILE}"])
     if options.pods is None or str(options.pods) == SIMULATED:
         here = {**first, "pods": SIMULATED if options.pods else LOCAL, "remote_root": _remote_root()}
-        if bound := _cards(lane, options):
+        if bound := cards_of(lane, options):
             beside |= bound
             here["cards_sha256"] = sha256_bytes(bound[cards.FILE])
         return Opening(bundles.create(options.bundles, lane, plan, here, beside), None)
@@ -95,11 +95,13 @@ def _rental(
     return pods, Pinned.of(pods, placed)
 
 
-def _cards(lane: LaneSpec, options: RunOptions) -> dict[str, bytes]:
+def cards_of(lane: LaneSpec, options: RunOptions) -> dict[str, bytes]:
     """The cards of a run on this machine as the bundle has them, stand-ins with their files.
 
-    Empty where there is no device role and none is to be simulated. Raises RefusedError where a role gets
-    none.
+    Empty where there is no device role and none is to be simulated.
+
+    Raises:
+        RefusedError: a role gets none, or there is nothing to simulate.
     """
     is_simulated = options.pods is not None
     if isinstance(lane.run, CommandRunSpec):

@@ -9,9 +9,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import accumulate, pairwise, product
+from itertools import accumulate, cycle, islice, pairwise, product
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
 
@@ -19,14 +19,27 @@ from orchestrator.errors import Label, Refusal
 from orchestrator.spec import run as runs
 from orchestrator.spec.document import Document, load
 from orchestrator.spec.faults import FileModel, TextLike, check
-from orchestrator.spec.lane import Limits, NativeTarget, QualificationFile, limits, split_refusals, swap_fits
+from orchestrator.spec.lane import (
+    Limits,
+    NativeTarget,
+    QualificationFile,
+    limits,
+    split_refusals,
+    swap_fits,
+    swapped_devices,
+)
 from orchestrator.spec.nodesets import NAME
 from orchestrator.spec.owners import PARTS, OwnershipModel
 from orchestrator.spec.run import RunFile, RunSpec, TopologyForm
 from orchestrator.spec.system import BY_ROWS, SHAPELESS, SystemSpec
 
+if TYPE_CHECKING:
+    from orchestrator.spec.device import DeviceSpec
+
 SECTION = "matrix"
 DEFAULT_TARGETS: tuple[NativeTarget, ...] = ("x86_64-linux",)
+HOST = "host"
+"""Among a shape's devices: no card."""
 NOT_HERE = "a cell of a matrix shows that it computes the same; a lane over one run has the controls"
 OMITTED = {"refusals": NOT_HERE, "evaluate": NOT_HERE}
 
@@ -44,11 +57,20 @@ class ShapeModel(FileModel):
     targets: Annotated[tuple[NativeTarget, ...], Field(min_length=1)] = Field(
         default=DEFAULT_TARGETS, description="what the roles' programs are made for, in turn"
     )
+    devices: Annotated[tuple[Annotated[str, Field(min_length=1)], ...], Field(min_length=1)] = Field(
+        default=(HOST,), description="the device profiles of the roles' cards, in turn; host for no card"
+    )
 
     @property
-    def used(self) -> tuple[str, ...]:
-        """What a role each is made for, in role order."""
-        return tuple(self.targets[index % len(self.targets)] for index in range(len(self.shares)))
+    def made_for(self) -> tuple[tuple[str, str | None], ...]:
+        """Target, and name of the card's profile or None, for a role each, in role order."""
+        turns = islice(zip(cycle(self.targets), cycle(self.devices), strict=False), len(self.shares))
+        return tuple((target, None if device == HOST else device) for target, device in turns)
+
+    @property
+    def has_devices(self) -> bool:
+        """Whether any role has a card."""
+        return any(device for _, device in self.made_for)
 
 
 class MatrixModel(FileModel):
@@ -69,8 +91,9 @@ class MatrixFile(QualificationFile):
     """One lane over every combination of systems, shapes and ownership."""
 
     matrix: MatrixModel = Field(description="the axes: systems, shapes, ownership")
-    swap: Mapping[NativeTarget, NativeTarget] = Field(
-        default={}, description="target to the one that its roles are made for when the split run is resumed"
+    swap: Mapping[str, str] = Field(
+        default={},
+        description="target, or device profile, to that of its roles when the split run is resumed",
     )
 
 
@@ -90,7 +113,10 @@ class Cell:
 
 @dataclass(frozen=True)
 class MatrixSpec:
-    """A matrix as declared; a lane of `updates` updates in every cell, split after `split`."""
+    """A matrix as declared; a lane of `updates` updates in every cell, split after `split`.
+
+    `profiles`: by name, of the cards that shapes and `swap` name.
+    """
 
     path: Path
     document: Document = field(repr=False, compare=False)
@@ -101,6 +127,7 @@ class MatrixSpec:
     updates: int
     split: int
     swap: Mapping[str, str]
+    profiles: Mapping[str, DeviceSpec]
     limits: Limits
 
     @property
@@ -123,12 +150,23 @@ class MatrixSpec:
         """How many roles take part."""
         return len(self.shapes[cell.shape].shares)
 
+    def swap_of(self, cell: Cell) -> dict[str, str]:
+        """What its own lane swaps: of the whole, what some role of its shape is made for."""
+        used = {each for pair in self.shapes[cell.shape].made_for for each in pair}
+        return {before: after for before, after in self.swap.items() if before in used}
+
+    def profiles_of(self, cell: Cell) -> tuple[DeviceSpec, ...]:
+        """The profiles that its own run and lane name, each once."""
+        named = dict.fromkeys(device for _, device in self.shapes[cell.shape].made_for)
+        named |= dict.fromkeys(self.swap_of(cell).values())
+        return tuple(self.profiles[name] for name in named if name and name in self.profiles)
+
 
 def meaning(document: Document) -> Iterator[Refusal]:
     """Refuses what no single value shows: nobody with samples, nothing to compare with, a split outside."""
     yield from split_refusals(document)
     shapes = document.get(SECTION, "shapes")
-    yield from swap_fits(document, _targets(shapes))
+    yield from swap_fits(document, _made_for(shapes))
     for name, shape in shapes.items() if isinstance(shapes, dict) else ():
         shares = shape.get("shares") if isinstance(shape, dict) else None
         if isinstance(shares, dict) and shares and not any(shares.values()):
@@ -145,12 +183,25 @@ def meaning(document: Document) -> Iterator[Refusal]:
             yield document.at(Label.VALUE_CHOICE, message, (SECTION, "ownership", name))
 
 
-def _targets(shapes: Any) -> Iterator[str]:
+def _made_for(shapes: Any) -> Iterator[str]:
+    """Yields every target and device profile that shapes name, wrong ones too."""
     for shape in shapes.values() if isinstance(shapes, dict) else ():
-        targets = shape.get("targets", DEFAULT_TARGETS) if isinstance(shape, dict) else ()
-        yield from (
-            (each for each in targets if isinstance(each, str)) if isinstance(targets, list | tuple) else ()
-        )
+        for key, default in (("targets", DEFAULT_TARGETS), ("devices", ())):
+            named = shape.get(key, default) if isinstance(shape, dict) else ()
+            if isinstance(named, list | tuple):
+                yield from (each for each in named if isinstance(each, str) and each != HOST)
+
+
+def device_keys(document: Document) -> Iterator[tuple[str | int, ...]]:
+    """Yields where the file names device profiles: in shapes, and in a swap of what they name."""
+    shapes = document.get(SECTION, "shapes")
+    for name, shape in shapes.items() if isinstance(shapes, dict) else ():
+        devices = shape.get("devices") if isinstance(shape, dict) else None
+        for index, device in enumerate(devices) if isinstance(devices, list) else ():
+            if device != HOST:
+                yield SECTION, "shapes", name, "devices", index
+    used = set(_made_for(shapes))
+    yield from (("swap", each) for each in swapped_devices(document) if each in used)
 
 
 def systems_fit(document: Document, systems: Mapping[str, SystemSpec]) -> Iterator[Refusal]:
@@ -161,7 +212,12 @@ def systems_fit(document: Document, systems: Mapping[str, SystemSpec]) -> Iterat
             yield document.at(Label.VALUE_CHOICE, message, (SECTION, "systems", name))
 
 
-def build(document: Document, model: MatrixFile, systems: Mapping[str, SystemSpec]) -> MatrixSpec:
+def build(
+    document: Document,
+    model: MatrixFile,
+    systems: Mapping[str, SystemSpec],
+    profiles: Mapping[str, DeviceSpec],
+) -> MatrixSpec:
     """Gives the typed matrix of a file that nothing is wrong with."""
     return MatrixSpec(
         path=document.path,
@@ -172,7 +228,8 @@ def build(document: Document, model: MatrixFile, systems: Mapping[str, SystemSpe
         ownership=dict(model.matrix.ownership),
         updates=model.updates,
         split=model.split,
-        swap={str(each): other for each, other in model.swap.items()},
+        swap=dict(model.swap),
+        profiles=profiles,
         limits=limits(model.limits),
     )
 
@@ -187,7 +244,10 @@ def run_text(spec: MatrixSpec, cell: Cell, system_file: str) -> str:
     """
     shape = spec.shapes[cell.shape]
     topology = shape.topology
-    targets = {role: {"target": target} for role, target in zip(shape.shares, shape.used, strict=True)}
+    pairings = {
+        role: {"target": target} | ({"device": device} if device else {})
+        for role, (target, device) in zip(shape.shares, shape.made_for, strict=True)
+    }
     return _yaml(
         orch="run/v1",
         name=cell.shape,
@@ -195,7 +255,7 @@ def run_text(spec: MatrixSpec, cell: Cell, system_file: str) -> str:
         topology=topology.kind if topology.fan_out is None else topology.model_dump(),
         roles=[*shape.shares],
         **_dealt_out(spec, cell),
-        pairings=targets,
+        pairings=pairings,
     )
 
 
@@ -226,7 +286,7 @@ def lane_text(spec: MatrixSpec, cell: Cell, run_file: str) -> str:
         updates=spec.updates,
         split=spec.split,
         omit=OMITTED,
-        swap={each: other for each, other in spec.swap.items() if each in spec.shapes[cell.shape].used},
+        swap=spec.swap_of(cell),
         deadlines=spec.document.get("deadlines"),
     )
 
@@ -249,7 +309,7 @@ def run_of(spec: MatrixSpec, cell: Cell) -> tuple[RunSpec | None, tuple[Refusal,
     refusals = (*refusals, *found, *runs.meaning(document, system))
     if model is None or refusals:
         return None, tuple(placed(spec, cell, each) for each in refusals)
-    return runs.build(document, model, system, {}), ()
+    return runs.build(document, model, system, spec.profiles), ()
 
 
 def placed(spec: MatrixSpec, cell: Cell, refusal: Refusal) -> Refusal:

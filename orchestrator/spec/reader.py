@@ -196,7 +196,7 @@ class Reader:
         return self._profiles(document, keys, document.path)
 
     def _profiles(
-        self, document: Document, keys: Iterable[tuple[str, ...]], beside: Path
+        self, document: Document, keys: Iterable[tuple[str | int, ...]], beside: Path
     ) -> dict[str, DeviceSpec | None]:
         """Reads the profiles that a file names at some keys; `beside`: the run whose cards they are of."""
         found: dict[str, DeviceSpec | None] = {}
@@ -240,14 +240,18 @@ class Reader:
         model = self._check(document, matrix.MatrixFile, *matrix.meaning(document))
         named = document.get(matrix.SECTION, "systems")
         systems: dict[str, SystemSpec | None] = {}
+        paths: list[Path] = []
         for name in named if isinstance(named, dict) else ():
             path = self._refer(document, matrix.SECTION, "systems", name)
             systems[name] = self.system(path) if path else None
+            paths += [path] if path else []
         found = {name: spec for name, spec in systems.items() if spec is not None}
         self._refuse(document.path, *matrix.systems_fit(document, found))
-        if model is None or self.opened[document.path] or None in systems.values():
+        # as if its runs lay beside the systems that they are of
+        devices = self._profiles(document, matrix.device_keys(document), next(iter(paths), document.path))
+        if model is None or self.opened[document.path] or None in (*systems.values(), *devices.values()):
             return None
-        return matrix.build(document, model, found)
+        return matrix.build(document, model, found, {name: each for name, each in devices.items() if each})
 
     def _device(self, document: Document) -> DeviceSpec | None:
         from orchestrator.spec import device

@@ -88,7 +88,7 @@ def _matrix(args: argparse.Namespace, spec: MatrixSpec) -> int:
         raise UsageError("--role and --programs are of one run, and a matrix has many")
     plan = matrix_plan(spec)
     if args.json:
-        print_json({"lane": spec.name, **plan.file_json()})
+        print_json({"lane": spec.name, **plan.file_json(), "devices": cells.devices_of(spec)})
     else:
         say(cells.plan_text(spec, plan))
     return 0

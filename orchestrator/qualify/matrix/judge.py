@@ -17,7 +17,7 @@ from orchestrator.qualify.checks import Check, StepOutcome, Verdict, equal, wors
 from orchestrator.qualify.grade import EMULATED, least
 from orchestrator.qualify.judge import Judgement, differences, judge_bundle, judge_view, summary
 from orchestrator.qualify.launched import Launched
-from orchestrator.qualify.matrix.view import CELLS, LANE, MatrixView, cell_files, is_matrix
+from orchestrator.qualify.matrix.view import CELLS, LANE, MatrixView, cell_files, is_matrix, place_of
 from orchestrator.qualify.steps import split, uninterrupted
 from orchestrator.qualify.view import View
 from orchestrator.spec.matrix import Cell
@@ -117,10 +117,10 @@ def _as_declared(view: MatrixView, cell: Cell, inner: View) -> Check:
             problems.append(f"specs/{name} is not the matrix's")
     if inner.plan.digest != view.plan.plans[cell].digest:
         problems.append(f"its plan is {inner.plan.digest}")
+    expected = {key: ours.data.get(key) for key in ("content_sha256", "keep", "owner")}
+    expected["pods"] = place_of(view.spec, cell, str(ours.data.get("pods")))
     problems += [
-        f"{key} is {begun.data.get(key)!r}"
-        for key in ("content_sha256", "keep", "owner", "pods")
-        if begun.data.get(key) != ours.data.get(key)
+        f"{key} is {begun.data.get(key)!r}" for key, value in expected.items() if begun.data.get(key) != value
     ]
     fine = "the matrix's own files and specs"
     return equal("as-declared", (*declared, _inside(view, bundle, STREAM)), fine, "; ".join(problems) or fine)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from evidence.verify import read_qualification
 from orchestrator.qualify.checks import StepOutcome, Verdict
 from orchestrator.qualify.matrix.view import MatrixView
-from orchestrator.qualify.outcome import Outcome
+from orchestrator.qualify.outcome import Outcome, simulated
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,6 +21,7 @@ class MatrixOutcome(Outcome):
         passed = sum(step.verdict is Verdict.PASS for step in self.steps)
         parts = [f"{passed} of {len(self.steps) - refused + len(self.omitted)} cells passed"]
         parts += [f"{refused} not admitted"] if refused else []
+        parts += simulated(self.grade) if self.verdict == Verdict.PASS else ()
         return f"{self.verdict} ({'; '.join(parts)})"
 
 

@@ -12,15 +12,12 @@ from datetime import datetime
 from pathlib import Path
 
 from evidence.bundle import seal
-from evidence.canonical import dumps
 from evidence.digest import sha256_file
 from evidence.event import Event
-from evidence.files import write_whole
 from evidence.listing import QUALIFICATION
 from evidence.verify import verify
 from orchestrator.build.compile import Made
-from orchestrator.errors import Label, Refusal, RefusedError, UndecidedError, UsageError, Where
-from orchestrator.plan.matrix import matrix_plan
+from orchestrator.errors import UndecidedError
 from orchestrator.plan.model import Plan
 from orchestrator.qualify import bundles, holder, limits, tracking
 from orchestrator.qualify.checks import StepOutcome, worst
@@ -29,13 +26,13 @@ from orchestrator.qualify.lane import resumable, run_lane, signals
 from orchestrator.qualify.limits import Limits, StopLaneError
 from orchestrator.qualify.matrix.ahead import Ahead, Pairings
 from orchestrator.qualify.matrix.judge import judge_cell, judge_cells, qualification
+from orchestrator.qualify.matrix.opening import open_matrix
 from orchestrator.qualify.matrix.outcome import MatrixOutcome, outcome_of
-from orchestrator.qualify.matrix.view import BEGUN, MatrixView, cell_files, chosen
+from orchestrator.qualify.matrix.view import MatrixView, place_of
 from orchestrator.qualify.options import RunOptions
 from orchestrator.qualify.outcome import LaneOutcome
 from orchestrator.qualify.view import LOCAL, View
-from orchestrator.spec.matrix import Cell, MatrixSpec
-from orchestrator.spec.read import files, read_any_lane
+from orchestrator.spec.matrix import Cell
 
 
 def run_matrix(options: RunOptions, observer: Observer) -> MatrixOutcome:
@@ -46,72 +43,12 @@ def run_matrix(options: RunOptions, observer: Observer) -> MatrixOutcome:
         RemoteError: this machine refuses, by label, before a cell was begun.
         UndecidedError: the bundle or the work folder cannot be written; the run can be resumed.
     """
-    opened = _open(options)
+    opened = open_matrix(options)
     try:
         with resumable(opened.folder):
             return _Run(options, opened, Guarded(observer)).to_its_end()
     finally:
         opened.close()
-
-
-def _open(options: RunOptions) -> bundles.Opened:
-    """Makes a bundle with every cell's files in it, or takes one up."""
-    if options.pods is not None:
-        message = f"a matrix runs on this machine alone (got {options.pods}, expected {LOCAL})"
-        hint = "a cell's lane.yaml, which is in the bundle, runs anywhere by itself"
-        raise RefusedError([Refusal(Label.PODS_UNSUPPORTED, message, Where(str(options.pods)), hint=hint)])
-    if options.resume is not None:
-        return _reopen(options, options.resume)
-    if options.lane is None:
-        raise UsageError("a lane file or --resume is needed")
-    spec = read_any_lane(options.lane)
-    if not isinstance(spec, MatrixSpec):
-        raise UsageError(f"{options.lane} is a lane over one run, not a matrix")
-    if found := options.secrets.refusals(files(options.lane)):
-        raise RefusedError(found)
-    if not chosen(spec, options.only):
-        raise UsageError(f"no cell is named so (got {', '.join(options.only)}, expected such as */*/all)")
-    first = {
-        "content_sha256": options.content.digest,
-        "keep": options.keep,
-        "only": list(options.only),
-        "owner": options.owner,
-        "pods": LOCAL,
-        "remote_root": "",
-    }
-    return bundles.begin(
-        options.bundles, spec.name, lambda hidden: _fill(spec.path, hidden, options.only), BEGUN, first
-    )
-
-
-def _fill(lane: Path, bundle: Path, only: tuple[str, ...]) -> None:
-    """Puts specs, plan and every cell's files into a new bundle; from here on the copies are what counts."""
-
-    def read_back(copy: Path, specs: Path) -> None:
-        spec = read_any_lane(copy, within=specs)
-        if not isinstance(spec, MatrixSpec):
-            raise UsageError(f"{lane} changed while it was read")
-        plan = matrix_plan(spec)
-        if not plan.plans.keys() & chosen(spec, only):
-            raise UsageError(f"no cell that is named so is admitted (got {', '.join(only)}; see `orch plan`)")
-        write_whole(bundle / "plan.json", dumps(plan.file_json()))
-        for cell in spec.cells:
-            for name, data in cell_files(spec, bundle, cell).items():
-                (bundle / name).parent.mkdir(parents=True, exist_ok=True)
-                write_whole(bundle / name, data)
-
-    bundles.copy_specs(lane, bundle, read_back)
-
-
-def _reopen(options: RunOptions, bundle: Path) -> bundles.Opened:
-    opened = bundles.reopen(bundle, BEGUN)
-    recorded = opened.stream.events[0].data["content_sha256"]
-    if not opened.stream.sealed and recorded != options.content.digest:
-        opened.close()
-        digests = f"(got {options.content.digest}, expected {recorded})"
-        message = f"content has changed since this run began {digests}"
-        raise RefusedError([Refusal(Label.FILE_UNREADABLE, message, Where(str(options.content.root)))])
-    return opened
 
 
 class _Run:
@@ -166,11 +103,18 @@ class _Run:
         """Every program of cells that have no bundle yet."""
         view, found = self._view, dict[str, tuple[Plan, Pairings]]()
         for cell in (each for each in cells if not view.bundles(each)):
-            plan, targets = view.plan.plans[cell], view.spec.shapes[cell.shape].used
-            swapped = [view.spec.swap.get(each, each) for each in targets] if view.spec.swap else []
-            pairs = (*zip(plan.roles, targets, strict=True), *zip(plan.roles, swapped, strict=False))
-            found[cell.name] = (plan, tuple((role, Made(target)) for role, target in pairs))
+            plan, used = view.plan.plans[cell], view.spec.shapes[cell.shape].made_for
+            swap = view.spec.swap_of(cell)
+            swapped = [(swap.get(target, target), swap.get(device or "", device)) for target, device in used]
+            pairs = (
+                *zip(plan.roles, used, strict=True),
+                *zip(plan.roles, swapped if swap else (), strict=False),
+            )
+            found[cell.name] = (plan, tuple((role, self._made(*pair)) for role, pair in pairs))
         return found
+
+    def _made(self, target: str, device: str | None) -> Made:
+        return Made(target, self._view.spec.profiles[device] if device else None)
 
     def _stopped_before(self, cell: Cell, ahead: Ahead) -> str:
         """Why the next cell is not begun; empty if it is."""
@@ -188,10 +132,12 @@ class _Run:
         if not self._journalled("cell.started", cell.name):
             self._journal.emit("cell.started", cell.name, about)
         begun = view.bundles(cell)
+        place = place_of(view.spec, cell, str(view.events()[0].data["pods"]))
         options = replace(
             self._options,
             lane=view.folder(cell) / "lane.yaml",
             bundles=view.folder(cell),
+            pods=None if place == LOCAL else Path(place),
             resume=begun[0] if begun else None,
             tracker_url=None,
             owner=str(view.events()[0].data["owner"]),

@@ -16,6 +16,7 @@ from evidence.event import EventError, parse
 from evidence.files import open_regular
 from orchestrator.plan.matrix import MatrixPlan, matrix_plan
 from orchestrator.qualify.bundle_files import SPECS, BundleFiles
+from orchestrator.qualify.view import LOCAL
 from orchestrator.spec.matrix import Cell, MatrixSpec, lane_text, run_text
 from orchestrator.spec.read import read_any_lane
 
@@ -42,13 +43,23 @@ def bundles_of(bundle: Path) -> tuple[Path, ...]:
 
 
 def cell_files(spec: MatrixSpec, bundle: Path, cell: Cell) -> dict[str, bytes]:
-    """A cell's run and lane as files of the bundle: name in it -> bytes."""
+    """A cell's run and lane, and its cards' profiles, as files of the bundle: name in it -> bytes."""
     folder = f"{CELLS}/{cell.name}"
     system = os.path.relpath(spec.systems[cell.system].path, bundle / folder)
-    return {
+    profiles = {
+        # beside its run, where every reader looks for them
+        f"{CELLS}/{cell.system}/{cell.shape}/devices/{each.path.name}": each.path.read_bytes()
+        for each in spec.profiles_of(cell)
+    }
+    return profiles | {
         f"{folder}/{RUN}": run_text(spec, cell, system).encode(),
         f"{folder}/{LANE}": lane_text(spec, cell, RUN).encode(),
     }
+
+
+def place_of(spec: MatrixSpec, cell: Cell, place: str) -> str:
+    """Where a cell of a matrix that was begun at a place runs: without cards, nothing is simulated."""
+    return place if spec.shapes[cell.shape].has_devices else LOCAL
 
 
 def chosen(spec: MatrixSpec, only: Iterable[str]) -> tuple[Cell, ...]:
