@@ -356,6 +356,7 @@ def test_a_matrix_is_planned_and_validated_without_a_bundle(workshop: Workshop):
     path = small(workshop)
     plan = json.loads(workshop.orch("plan", path, "--json").stdout)
     assert list(plan["plans"]) == list(CELLS)
+    assert plan["devices"] == {"pair": {"coordinator": None, "worker": None}}
     assert workshop.orch("validate", path).returncode == 0
     assert "cells     4; each " in workshop.orch("plan", path).stdout
 
@@ -364,3 +365,11 @@ def test_a_matrix_is_for_this_machine_alone(workshop: Workshop, tmp_path: Path):
     run = workshop.orch("run", small(workshop), "--pods", str(tmp_path / "pods.yaml"))
     assert run.returncode == 1
     assert "pods-unsupported" in run.stderr
+
+
+def test_a_matrix_that_was_begun_without_stand_ins_does_not_go_on_with_them(
+    done: tuple[Path, dict[str, Any], str], workshop: Workshop
+):
+    run = workshop.orch("run", "--resume", str(done[0]), "--pods", "simulated")
+    assert run.returncode == 1
+    assert "pod-changed: the run was begun elsewhere (got simulated, expected local)" in run.stderr

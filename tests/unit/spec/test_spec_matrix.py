@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.errors import RefusedError
+from orchestrator.plan.check import validate as plan_refusals
 from orchestrator.spec.lane import LaneSpec
 from orchestrator.spec.matrix import MatrixSpec, lane_text, row_counts, run_of, run_text
 from orchestrator.spec.read import read_any_lane, read_lane, validate
@@ -72,6 +73,47 @@ def test_a_cells_files_are_a_lane_that_is_read_like_any_other(spec: MatrixSpec, 
 def test_a_cell_swaps_what_its_roles_are_made_for(spec: MatrixSpec) -> None:
     assert "swap: {}\n" in lane_text(spec, spec.cells[0], "run.yaml")
     assert 'swap: {"aarch64-linux": "x86_64-linux"}\n' in lane_text(spec, spec.cells[2], "run.yaml")
+
+
+CARDS = TEXT.replace("worker: 2}", "worker: 2}, devices: [nvidia-l4, host]").replace(
+    "{aarch64-linux: x86_64-linux}", "{aarch64-linux: x86_64-linux, nvidia-l4: nvidia-h200}"
+)
+
+
+def test_devices_are_given_to_roles_in_turn(tmp_path: Path) -> None:
+    spec = read_any_lane(written(tmp_path, CARDS))
+    assert isinstance(spec, MatrixSpec)
+    assert [spec.shapes[name].has_devices for name in ("pair", "star")] == [True, False]
+    text = run_text(spec, spec.cells[0], "system.yaml")
+    first = '{"target": "x86_64-linux", "device": "nvidia-l4"}'
+    assert f'pairings: {{"coordinator": {first}, "worker": {{"target": "x86_64-linux"}}}}\n' in text
+    run, refusals = run_of(spec, spec.cells[0])
+    assert refusals == ()
+    assert run is not None
+    assert [device and device.name for device in run.devices] == ["nvidia-l4", None]
+    assert 'swap: {"nvidia-l4": "nvidia-h200"}\n' in lane_text(spec, spec.cells[0], "run.yaml")
+    assert 'swap: {"aarch64-linux": "x86_64-linux"}\n' in lane_text(spec, spec.cells[2], "run.yaml")
+    assert [device.name for device in spec.profiles_of(spec.cells[0])] == ["nvidia-l4", "nvidia-h200"]
+    assert spec.profiles_of(spec.cells[2]) == ()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "refusal"),
+    [
+        ("[nvidia-l4, host]", "[host, nvidia-l5]", "6:81: name-unknown"),
+        ("[nvidia-l4, host]", "[]", "6:74: value-range"),
+        ("nvidia-l4: nvidia-h200", "nvidia-l4: nvidia-h201", "11:48: name-unknown"),
+        ("nvidia-l4: nvidia-h200", "nvidia-l5: nvidia-h200", "11:37: value-choice"),
+        ("[nvidia-l4, host]", "[nvidia-l4, amd-instinct-mi300x]", "6:5: target-unsupported"),
+        ("nvidia-l4: nvidia-h200", "nvidia-l4: amd-instinct-mi300x", "11:48: target-unsupported"),
+    ],
+)
+def test_what_is_wrong_of_devices_is_said_where_it_stands(
+    tmp_path: Path, old: str, new: str, refusal: str
+) -> None:
+    assert old in CARDS
+    (found, *_) = plan_refusals((written(tmp_path, CARDS.replace(old, new)),))
+    assert f"{found.where.line}:{found.where.column}: {found.label}" == refusal
 
 
 def of_kind(folder: Path, system: str) -> MatrixSpec:
