@@ -82,8 +82,14 @@ def _cards(spec: MatrixSpec, cells: tuple[Cell, ...], bundle: Path, options: Run
     shapes = {cell.shape: cell for cell in reversed(cells) if spec.shapes[cell.shape].has_devices}
     # without a device role, and stand-ins asked for, the first cell says that there is nothing to simulate
     asked = shapes.values() or (cells[:1] if options.pods else ())
+    found: dict[Refusal, None] = {}
     for cell in asked:
-        cards_of(read_lane(bundle / CELLS / cell.name / LANE), options)
+        try:
+            cards_of(read_lane(bundle / CELLS / cell.name / LANE), options)
+        except RefusedError as error:
+            found |= dict.fromkeys(error.refusals)
+    if found:
+        raise RefusedError(found)
 
 
 def _reopen(options: RunOptions, bundle: Path) -> bundles.Opened:

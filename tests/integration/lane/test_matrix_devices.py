@@ -147,7 +147,7 @@ def test_a_plan_says_whose_card_is_which(workshop: Workshop):
 def test_without_a_card_the_way_out_is_named_before_anything_is_begun(workshop: Workshop):
     run = workshop.orch("run", written(workshop))
     assert run.returncode == 1
-    assert "local: device-absent: no card is left for role worker" in run.stderr
+    assert "local: device-absent: " in run.stderr
     assert "--pods simulated" in run.stderr
     assert workshop.bundles() == []
 
