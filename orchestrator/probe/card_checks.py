@@ -172,8 +172,9 @@ def _health_rows(card: Card) -> Iterator[Row]:
     hint = "reset the card or reboot the host, as its owner; or rent another"
     yield Row("no-reset-pending", verdict, card.sources, "none", got, label, warning, hint)
     broken = ", ".join(card.broken)
-    state: Verdict = "fail" if broken else "pass"
-    yield Row("no-errors", state, card.sources, "a value or N/A", broken or "no error", label, hint=hint)
+    state: Verdict = "fail" if broken else "pass" if card.is_examined else "unknown"
+    got = broken or ("no error" if card.is_examined else "not told")
+    yield Row("no-errors", state, card.sources, "a value or N/A", got, label, hint=hint)
 
 
 def _kernel_row(inventory: Inventory, card: Card) -> Row:

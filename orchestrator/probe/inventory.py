@@ -76,6 +76,7 @@ class Card:
         ecc: `Enabled` or `Disabled`; some products have less memory with it.
         virtualization: as told: `None`, `Pass-Through`, `VGPU`.
         broken: what of it answers with an error instead of a value, among what a healthy card tells.
+        is_examined: whether anything was told in whose place an error would stand.
         processes: None if no list of them was given: that is not "none".
         sources: which tools told of it.
     """
@@ -101,6 +102,7 @@ class Card:
     ecc: Value[str] = field(default_factory=untold)
     virtualization: Value[str] = field(default_factory=untold)
     broken: tuple[str, ...] = ()
+    is_examined: bool = False
     processes: tuple[Process, ...] | None = None
     sources: tuple[str, ...] = ()
 

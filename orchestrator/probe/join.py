@@ -143,6 +143,7 @@ def _merged(group: Sequence[Card]) -> Card:
         mig_devices=max(card.mig_devices for card in group),
         repairs=tuple(dict.fromkeys(each for card in group for each in card.repairs)),
         broken=tuple(dict.fromkeys(each for card in group for each in card.broken)),
+        is_examined=any(card.is_examined for card in group),
         processes=_processes([card.processes for card in group]),
         sources=tuple(dict.fromkeys(name for card in group for name in card.sources)),
     )

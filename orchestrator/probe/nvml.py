@@ -94,6 +94,7 @@ class _Nvml:
             mig=self._ask(library.nvmlDeviceGetMigMode, lambda modes: _MODES[int(modes[0]) & 1], card),
             own_generation=self._ask(library.nvmlDeviceGetGpuMaxPcieLinkGeneration, int, card),
             pcie_width=self._ask(library.nvmlDeviceGetMaxPcieLinkWidth, int, card),
+            is_examined=True,
             processes=self._processes(card),
             sources=(SOURCE,),
         )

@@ -209,6 +209,7 @@ def card_of(find: Find, *, index: int | None, source: str, more: dict[str, Any])
         "reset": _reset(find),
         "repairs": tuple(_pending(find, _REPAIRS)),
         "broken": (*broken, *_pending(find, _DEFECTS)),
+        "is_examined": any(value.state != "untold" for value in both.values()),
     }
     return Card(**facts, **more, **state, index=index, sources=(source,))
 

@@ -77,6 +77,7 @@ def _table_card(
         used_mib=read(used, values.whole),
         utilization=read(second[3].split("  ")[0], values.whole),
         broken=("a value of the table: ERR!",) if "ERR!" in second[0] else (),
+        is_examined=True,
         processes=None if processes is None else processes.get(index, ()),
         sources=(TABLE,),
     )

@@ -26,6 +26,7 @@ WORDS = {
 ALONE = {"preloaded-libraries", "kernel-lists-it"}
 """What no capture of nvidia-smi shows."""
 COMPUTES, USED, BUSY, MIG, MINOR = "compute-processes", "memory-in-use", "utilisation", "mig-off", "minor"
+HEALTH = {"no-reset-pending", "no-errors"}
 CSV = {None: {MINOR, COMPUTES, USED, BUSY}}
 # capture -> minor -> all that does not pass; a card that is not here passes, and so does a capture
 BARRED: dict[str, dict[int | None, set[str]]] = {
@@ -57,12 +58,12 @@ BARRED: dict[str, dict[int | None, set[str]]] = {
     "uh200_590_load_query_gpu.csv": CSV,
     "uh200mig_590_load_q.txt": {0: {COMPUTES, USED, BUSY, MIG}},
     "uh200mig_590_load_query_gpu.csv": {None: {*CSV[None], MIG}},
-    "uh200mig_590_L.txt": {None: {MINOR, COMPUTES, USED, BUSY, MIG, "no-reset-pending"}},
+    "uh200mig_590_L.txt": {None: {MINOR, COMPUTES, USED, BUSY, MIG, *HEALTH}},
     "ul40s_595_load_q.txt": {0: {COMPUTES, BUSY}},
     "ul40s_595_load_query_gpu.csv": CSV,
     "u2080s_win_591_load_q.txt": {None: {MINOR, COMPUTES, USED, BUSY}},
     "u2080s_win_591_load_query_gpu.csv": CSV,
-    "p01_proc_information_v100.txt": {0: {COMPUTES, USED, BUSY, MIG, "no-reset-pending"}},
+    "p01_proc_information_v100.txt": {0: {COMPUTES, USED, BUSY, MIG, *HEALTH}},
 }
 
 
