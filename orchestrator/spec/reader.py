@@ -247,8 +247,9 @@ class Reader:
             paths += [path] if path else []
         found = {name: spec for name, spec in systems.items() if spec is not None}
         self._refuse(document.path, *matrix.systems_fit(document, found))
-        # as if its runs lay beside the systems that they are of
-        devices = self._profiles(document, matrix.device_keys(document), next(iter(paths), document.path))
+        # as if its runs lay beside the systems that they are of: without one, no profile is looked for
+        keys = matrix.device_keys(document) if paths else ()
+        devices = self._profiles(document, keys, next(iter(paths), document.path))
         if model is None or self.opened[document.path] or None in (*systems.values(), *devices.values()):
             return None
         return matrix.build(document, model, found, {name: each for name, each in devices.items() if each})

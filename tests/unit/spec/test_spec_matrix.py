@@ -116,6 +116,11 @@ def test_what_is_wrong_of_devices_is_said_where_it_stands(
     assert f"{found.where.line}:{found.where.column}: {found.label}" == refusal
 
 
+def test_whose_systems_are_not_there_is_not_told_that_profiles_are_not_either(tmp_path: Path) -> None:
+    text = CARDS.replace("systems/samples.yaml", "systems/nothing.yaml")
+    assert [refusal.label for refusal in validate((written(tmp_path, text),))] == ["file-missing"]
+
+
 def of_kind(folder: Path, system: str) -> MatrixSpec:
     """The matrix over another of the shipped systems."""
     found = read_any_lane(written(folder, TEXT.replace("samples.yaml", f"{system}.yaml")))
