@@ -25,7 +25,7 @@ def project(
     assert done.returncode == 0
     # long enough that a signal finds it running
     lane = folder / "lanes" / "first.yaml"
-    lane.write_text(lane.read_text().replace("updates: 30", "updates: 6000"), encoding="utf-8")
+    lane.write_text(lane.read_text().replace("updates: 30", "updates: 30000"), encoding="utf-8")
     return folder
 
 

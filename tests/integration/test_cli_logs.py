@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
+import threading
 
 from test_cli_clean import command, orch, project, running  # noqa: F401 - fixtures
 
@@ -13,16 +14,19 @@ def test_a_running_launch_is_read_from_the_node(running, project, pytestconfig):
     done = orch(project, pytestconfig, "logs")
     assert done.returncode == 0, done.stderr
     with subprocess.Popen(**command(project, pytestconfig.rootpath, "logs", "-f", "coordinator")) as followed:
+        patience = threading.Timer(120, followed.kill)
+        patience.start()
         try:
             assert followed.stdout is not None
             assert followed.stderr is not None
             line = followed.stdout.readline()
             assert line.startswith("coordinator progress: "), followed.stderr.read()
             running.send_signal(signal.SIGTERM)
-            running.wait(timeout=120)
+            running.communicate(timeout=120)
             rest, complaints = followed.stdout.read(), followed.stderr.read()
             followed.wait(timeout=120)
         finally:
+            patience.cancel()
             if followed.poll() is None:
                 followed.kill()
     assert followed.returncode == 0, complaints
