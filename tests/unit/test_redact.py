@@ -16,7 +16,7 @@ from orchestrator.redact import LEAST_CHARS, MARK, Secrets
 
 SECRETS = st.text(
     st.characters(blacklist_categories=("Cs", "Cc", "Zs", "Zl", "Zp")), min_size=LEAST_CHARS, max_size=40
-).filter(lambda text: text == text.strip() and MARK not in text and text not in MARK)
+).filter(lambda text: text == text.strip() and MARK not in text and text not in MARK and text[0] not in "/~")
 AROUND = st.binary(max_size=30)
 
 

@@ -65,12 +65,12 @@ def test_a_lost_connection_is_asked_again_and_said_once(
     node: Retrying, wire: Breaking, journal: Journal, clock: Clock
 ) -> None:
     wire.misses = 5
-    assert node.used_ports() == Local().used_ports()
-    assert wire.asked == ["used_ports"] * 6
+    assert node.facts() == Local().facts()
+    assert wire.asked == ["facts"] * 6
     assert journal.kinds == ["remote.unreachable", "remote.reachable"]
     assert journal.data("remote.unreachable") == {
         "node": "a",
-        "what": "used_ports",
+        "what": "facts",
         "why": "unreachable: a: the wire is cut",
     }
     assert journal.data("remote.reachable")["tries"] == 5
