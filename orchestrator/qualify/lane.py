@@ -98,12 +98,17 @@ def _run(options: RunOptions, observer: Observer, opening: Opening) -> LaneOutco
     with signals(allowed), _reached(journal, opening, view, allowed) as reached:
         session = _session(options, journal, view, allowed, reached)
         tracking.begin(options.tracker_url, view, view.lane.name, view.plan, session.observer)
-        if session.nodes and opened.resumed and opening.pods is not None:
+        if session.nodes and opened.resumed and (opening.pods is not None or not _is_over(opening, view)):
             _take_up(session)
         allowed.is_armed = True
         allowed.stop_requested = allowed.stop_requested or options.stop
         crashed = "" if opened.stream.sealed else run_steps(session)
         return _finish(options, session, view, crashed)
+
+
+def _is_over(opening: Opening, view: View) -> bool:
+    """Whether nothing is left to run on any node: the last step has begun, or the bundle is sealed."""
+    return opening.opened.stream.sealed or view.attempt(record.NAME) is not None
 
 
 @contextmanager
@@ -113,13 +118,13 @@ def _reached(journal: Journal, opening: Opening, view: View, allowed: Limits) ->
     A run that never began leaves no bundle.
     """
     opened, pods = opening.opened, opening.pods
-    is_over = opened.stream.sealed or view.attempt(record.NAME) is not None
+    over = _is_over(opening, view)
     reached = reach.Reached({}, {}, {}, {})
     crew = Crew(allowed, far=pods is not None)
     try:
-        if not is_over or pods is None:
+        if not over or pods is None:
             reached = _way(journal, opening, view, allowed)
-        if not is_over and (pods is not None or view.pods is None):
+        if not over and (pods is not None or view.pods is None):
             reach.settle_in(reached, opened.stream.source, crew, journal.observer.note)
     except (RefusedError, RemoteError, StopLaneError) as error:
         if not opened.resumed:

@@ -157,10 +157,11 @@ def _same_place(options: RunOptions, opened: bundles.Opened, view: View) -> Pods
     """The rental that a run goes on with, if it is the one that it was begun on; None for this machine."""
     begun: Mapping[str, str] = opened.stream.events[0].data
     where = Where(str(view.bundle))
-    if begun["pods"] in (LOCAL, SIMULATED):
-        if options.pods is not None and str(options.pods) != begun["pods"]:
-            message = f"the run was begun elsewhere (got {options.pods}, expected {begun['pods']})"
-            raise RefusedError([Refusal(Label.POD_CHANGED, message, where)])
+    named = begun["pods"] if options.pods is None else str(options.pods)
+    if named != begun["pods"] and {named, begun["pods"]} & {LOCAL, SIMULATED}:
+        message = f"the run was begun elsewhere (got {named}, expected {begun['pods']})"
+        raise RefusedError([Refusal(Label.POD_CHANGED, message, where)])
+    if named in (LOCAL, SIMULATED):
         if begun["remote_root"] != (here := _remote_root()):
             message = f"the run has its folder elsewhere (got {here}, expected {begun['remote_root']})"
             hint = "TMPDIR names the place"

@@ -18,8 +18,8 @@ class RunOptions:
         lane: the lane file; not read when a bundle is resumed.
         bundles: the folder for bundles.
         content: systems, roles and the like.
-        pods: the pods file that says where roles run. None is this machine, and for a resumed run the file
-            that it was begun with.
+        pods: the pods file that says where roles run, or `simulated`. None is this machine, and for a resumed
+            run where it was begun; `local` is said of a resumed one alone.
         resume: a bundle to go on with.
         origin: a bundle, and the version of its checkpoint that a new run goes on from.
         tracker_url: of the tracker's database; None records nothing.

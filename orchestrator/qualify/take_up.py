@@ -1,7 +1,8 @@
-"""What a resumed run looks after on its rented or owned nodes before it goes on.
+"""What a resumed run looks after on its nodes before it goes on.
 
-A node that was booted anew under roles that still ran is not the one that the run is bound to; and roles of a
-launch that was given up while their node was out of reach may still be there.
+A rented or owned node that was booted anew under roles that still ran is not the one that the run is bound
+to; and roles of a launch that was given up while their node was out of reach may still be there. This
+machine's temporary folder may have been cleared: what stands for cards there is placed again.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from pathlib import Path
 
 from evidence.event import Event
 from orchestrator.errors import Label, Refusal, RefusedError, Where
+from orchestrator.qualify import looks
 from orchestrator.qualify.jobs import Jobs
 from orchestrator.qualify.launch import Launch
 from orchestrator.qualify.session import Attempt, Session
@@ -28,6 +30,7 @@ def take_up(session: Session) -> None:
         StopLaneError: the lane is to end now.
     """
     if session.view.pods is None:
+        looks.place_stand_in(session)
         return
     _same_boot(session)
     _end_strays(session)

@@ -104,8 +104,10 @@ static void take_folder(const char *folder)
     static uint8_t entries[FILE_BYTES] __attribute__((aligned(8)));
     int file = (int)system_open(folder, OPEN_READ | OPEN_DIRECTORY);
     long got = 0;
+    if (file == -ERROR_NOENT)
+        return; /* some containers do not show it */
     if (file < 0)
-        return;
+        refuse("device-inventory");
     while ((got = system_call(CALL_GETDENTS, file, system_pointer(entries), sizeof entries, 0, 0)) > 0)
         for (long at = 0; at < got; at += entries[at + SIZE_AT] | entries[at + SIZE_AT + 1] << 8) {
             const char *name = (const char *)entries + at + NAME_AT;

@@ -129,6 +129,17 @@ def test_a_card_whose_file_cannot_be_read(bench, what: str) -> None:
     assert refused(bench(role_plans.single()), spoil=spoil) == "device-inventory"
 
 
+def test_an_inventory_that_is_there_and_cannot_be_looked_through(bench) -> None:
+    """Only where there is none does the management library say what there is."""
+
+    def spoil(work: Path) -> None:
+        folder = work / "standin/proc/driver/nvidia/gpus"
+        shutil.rmtree(folder)
+        folder.write_bytes(b"")
+
+    assert refused(bench(role_plans.single()), spoil=spoil) == "device-inventory"
+
+
 def test_no_inventory_at_all(bench) -> None:
     def spoil(work: Path) -> None:
         (work / NVML).unlink()

@@ -141,7 +141,7 @@ def options_of(args: argparse.Namespace) -> RunOptions:
         lane=lane,
         bundles=bundles,
         content=content,
-        pods=_pods(args.pods or _gate(lane)),
+        pods=Path(args.pods) if args.resume and args.pods else _pods(args.pods or _gate(lane)),
         resume=find_bundle(args.resume, bundles) if args.resume else None,
         origin=_origin(args.origin, bundles) if args.origin else None,
         tracker_url=args.db or default_url(project.tracker_url),

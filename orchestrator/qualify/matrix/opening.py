@@ -27,7 +27,7 @@ def open_matrix(options: RunOptions) -> bundles.Opened:
     Raises:
         RefusedError: the matrix, a plan that it needs, its place or the bundle is refused; nothing was begun.
     """
-    if options.pods is not None and str(options.pods) != SIMULATED:
+    if options.pods is not None and str(options.pods) not in (LOCAL, SIMULATED):
         message = f"a matrix runs on this machine alone (got {options.pods}, expected {LOCAL} or {SIMULATED})"
         hint = "a cell's lane.yaml, which is in the bundle, runs anywhere by itself"
         raise RefusedError([Refusal(Label.PODS_UNSUPPORTED, message, Where(str(options.pods)), hint=hint)])

@@ -6,12 +6,13 @@ import json
 import os
 import re
 import shutil
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from lane_workshop import Workshop
+from lane_workshop import Workshop, events
 from test_mutants import content, failed
 
 from evidence import bundle as bundles
@@ -253,6 +254,38 @@ def test_a_run_whose_cards_were_exchanged_is_not_taken_up(passed: Passed, worksh
     done = workshop.orch("run", "--resume", str(bundle))
     assert done.returncode == 1
     assert "cards.json: file-unreadable: the run's cards are not to be read" in done.stderr
+
+
+def test_a_simulated_run_does_not_go_on_as_another(passed: Passed, workshop: Workshop, tmp_path: Path):
+    bundle = Path(shutil.copytree(passed(LANES[0], *SIMULATED)[0], tmp_path / "copied"))
+    bundles_journal_as_it_is(bundle)
+    for pods in ("local", "pods.yaml"):
+        done = workshop.orch("run", "--resume", str(bundle), "--pods", pods)
+        assert done.returncode == 1
+        assert f"pod-changed: the run was begun elsewhere (got {pods}, expected simulated)" in done.stderr
+
+
+def test_a_cleared_temporary_folder_does_not_take_the_stand_ins_along(workshop: Workshop):
+    lane = workshop.lane("samples-gpu", omit=SHORT)
+    controller = workshop.start("run", lane, *SIMULATED, "--db", "t.sqlite3")
+    while controller.poll() is None and not any(
+        event["type"] == "orch.step.judged" and event["data"]["step"] == "build"
+        for bundle in workshop.bundles()
+        for event in events(bundle)
+    ):
+        time.sleep(0.002)
+    assert controller.poll() is None
+    controller.kill()
+    controller.communicate()
+    (bundle,) = workshop.bundles()
+    pinned = (bundle / "cards.json").read_bytes()
+    shutil.rmtree(
+        next(event["data"]["path"] for event in events(bundle) if event["type"] == "orch.remote.root")
+    )
+    code, result = workshop.run("--resume", "last", "--db", "t.sqlite3")
+    assert (code, result["verdict"], result["grade"]) == (0, "pass", "simulated"), result
+    assert (bundle / "cards.json").read_bytes() == pinned
+    assert verify(bundle, seal=result["seal"]) == ()
 
 
 def edit(bundle: Path, pattern: str, change: Callable[[bytes], bytes]) -> None:
