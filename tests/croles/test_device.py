@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import role_cards
 import role_plans
+from covering import some
 from role_bench import Bench, Setup, altered_content
 from role_cards import BOUND, OTHER, OWN, Machine
 from role_narrow import narrow
@@ -104,24 +105,58 @@ def test_an_evaluation_captures_what_it_restored(bench, tmp_path: Path, name: st
         assert role_cards.told(ends[role.name]) == counted
 
 
-READING = """
-    if (is_shadowed)
-        spoil_copies(parameters);
-"""
+LEARNER = "native/learner_device.c"
+UPLOAD = "    write(PARAMETERS, parameters, REPLICA_WORDS);\n"
+SPOILING = "    if (is_shadowed)\n        spoil_copies(parameters);\n"
+STALE = "    write(STATE, learner_field(0), HELD_WORDS);\n"
+UPDATING = "    for (uint32_t i = 0; i < UPDATE_KERNELS; i++)\n        launch(kernels.update[i]"
+READING = {
+    "a pass": (SPOILING, f"{SPOILING}{STALE}"),
+    "an update": (UPDATING, f"{STALE}{UPDATING}"),
+    "a replica": (UPLOAD + SPOILING, SPOILING + UPLOAD),
+}
 
 
 @pytest.mark.parametrize("machine", [PLAIN, SHADOWED], ids=["plain", "shadowed"])
-def test_the_shadow_shows_a_program_that_reads_its_copies(bench, tmp_path: Path, machine: Machine) -> None:
-    """Its bits are right until the copies are not: only the control tells it from a sound one."""
-    broken = f"{READING}    write(STATE, learner_field(0), HELD_WORDS);\n"
-    content = altered_content(tmp_path / "content", "native/learner_device.c", READING, broken)
-    case = role_plans.pair()
+@pytest.mark.parametrize("where", READING)
+def test_the_shadow_shows_a_program_that_reads_its_copies(
+    bench, tmp_path: Path, where: str, machine: Machine
+) -> None:
+    """Its bits are right until the copies are not. A replica that is read late has the right counts too."""
+    content = altered_content(tmp_path / "content", LEARNER, *READING[where])
+    case = partitioned("adam", "pair") if where == "a replica" else role_plans.pair()
+    name = case.plan.roles[-1].name
     run = bench(case)
-    role_cards.place(run, Setup(target=3, content={"worker": content}), machine=machine)
+    role_cards.place(run, Setup(target=3, content={name: content}), machine=machine)
     run.start()
     run.ends()
-    is_right = run.progress("worker") == role_cards.expected(case, 3)["worker"]
+    is_right = run.progress(name) == role_cards.expected(case, 3)[name]
     assert is_right != machine.bound.is_shadowed
+
+
+ONCE = "    launch(kernels.sums, SUMS_THREADS);\n"
+CAPTURE = "    learner_capture();\n    learner_check_state"
+OTHERWISE = {
+    "a kernel twice": (LEARNER, ONCE, ONCE * 2),
+    "a capture twice": (LEARNER, CAPTURE, f"    learner_capture();\n{CAPTURE}"),
+    "samples again": (
+        LEARNER,
+        UPLOAD,
+        f"{UPLOAD}    write(SAMPLES, learner_samples(), buffer_words[SAMPLES]);\n",
+    ),
+    "a launch untold": ("runtime/device.c", "device.launches++", "device.launches += device.launches < 3"),
+}
+
+
+@pytest.mark.parametrize("what", some(OTHERWISE, lambda what: "again" not in what and "capture" not in what))
+def test_counts_show_a_program_that_asks_something_else_of_its_card(bench, tmp_path: Path, what: str) -> None:
+    content = altered_content(tmp_path / "content", *OTHERWISE[what])
+    run = bench(role_plans.single())
+    role_cards.place(run, Setup(target=3, content={"alone": content}))
+    run.start()
+    told = role_cards.told(run.end("alone"))
+    assert run.progress("alone") == role_cards.expected(run.case, 3)["alone"]
+    assert told != role_cards.account(run.case, run.case.plan.roles[0], 3)
 
 
 def test_words_that_the_host_has_looked_at_are_no_other_rounding(bench) -> None:

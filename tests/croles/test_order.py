@@ -7,13 +7,17 @@ from dataclasses import replace
 from itertools import product
 
 import pytest
+import role_cards
 import role_plans
 from covering import some
 from role_bench import Setup
 from role_plans import Case
 
+from orchestrator.build import kernels
 from orchestrator.oracle.reference import Reference, bits
 from orchestrator.plan.derive import Planned
+from orchestrator.plan.model import Plan
+from orchestrator.plan.places import Extents
 from orchestrator.plan.topology import Topology, star
 from orchestrator.plan.witness import SAMPLES_OF_A_ROLE, witness
 
@@ -68,3 +72,28 @@ def test_another_order_shows_in_the_state(bench):
     run = bench(Case(replace(of.plan, roles=(root, *swapped)), of.words))
     expected = Reference(of.plan, array("d", of.words)).at(1)
     assert expected.state not in {end.results["state"] for end in run.run(Setup(target=1)).values()}
+
+
+def summed_backwards(plan: Plan, words: Extents, row: int) -> str:
+    """The kernel `sums`, from the last sample to the first."""
+    code = kernels.Code(plan.system.word, words.terms)
+    names = kernels.Words(code, {}, {"row": kernels.Base("work", 1), "sums": kernels.Base("sums", 1)})
+    address, out = names.address("row"), names.address("sums")
+    total = code.made("f", f"mov.{code.type}", kernels.constant(0.0, code.word))
+    for sample in reversed(range(words.samples)):
+        term = code.made("f", f"ld.global.{code.type}", code.at(address, sample * row))
+        code.put(f"add.rn.{code.type}", total, total, term)
+    code.put(f"st.global.{code.type}", code.at(out, 0), total)
+    return code.entry("sums")
+
+
+@pytest.mark.parametrize("is_declared", some([False, True], lambda is_declared: not is_declared), ids=str)
+def test_the_order_of_a_card_shows_in_the_state(bench, monkeypatch, is_declared):
+    if not is_declared:
+        monkeypatch.setattr(kernels, "_sums", summed_backwards)
+    of = witnessed(role_plans.pair())
+    run = bench(of)
+    role_cards.place(run, Setup(target=1), ["worker"])
+    run.start()
+    expected = Reference(of.plan, array("d", of.words)).at(1)
+    assert ({end.results["state"] for end in run.ends().values()} == {expected.state}) == is_declared
