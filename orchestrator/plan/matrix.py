@@ -14,7 +14,8 @@ from evidence.digest import sha256_json
 from orchestrator.errors import Label, Refusal, RefusedError, Where
 from orchestrator.plan.derive import Planned, derive
 from orchestrator.plan.model import Plan
-from orchestrator.spec.matrix import SECTION, Cell, MatrixSpec, placed, run_of
+from orchestrator.spec.cells import placed, run_of
+from orchestrator.spec.matrix import SECTION, Cell, MatrixSpec
 from orchestrator.spec.places import dotted
 from orchestrator.spec.system import BY_ROWS
 

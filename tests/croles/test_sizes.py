@@ -18,7 +18,8 @@ from orchestrator.plan.derive import derive
 from orchestrator.plan.model import Plan, Role
 from orchestrator.plan.topology import Topology
 from orchestrator.qualify.gate.programs import one_of_each_architecture
-from orchestrator.spec.matrix import MatrixSpec, run_of
+from orchestrator.spec.cells import run_of
+from orchestrator.spec.matrix import MatrixSpec
 from orchestrator.spec.read import read_any_lane, read_device, read_native_run
 
 LARGEST = 32 * 1024

@@ -17,7 +17,8 @@ from evidence.files import open_regular
 from orchestrator.plan.matrix import MatrixPlan, matrix_plan
 from orchestrator.qualify.bundle_files import SPECS, BundleFiles
 from orchestrator.qualify.view import LOCAL
-from orchestrator.spec.matrix import Cell, MatrixSpec, lane_text, run_text
+from orchestrator.spec.cells import lane_text, run_text
+from orchestrator.spec.matrix import Cell, MatrixSpec
 from orchestrator.spec.read import read_any_lane
 
 BEGUN = "orch.matrix.started"

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from orchestrator.errors import RefusedError
 from orchestrator.plan.check import validate as plan_refusals
+from orchestrator.spec.cells import lane_text, row_counts, run_of, run_text
 from orchestrator.spec.lane import LaneSpec
-from orchestrator.spec.matrix import MatrixSpec, lane_text, row_counts, run_of, run_text
+from orchestrator.spec.matrix import MatrixSpec
 from orchestrator.spec.read import read_any_lane, read_lane, validate
 from orchestrator.spec.run import RunSpec
 
