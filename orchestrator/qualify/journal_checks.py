@@ -13,6 +13,7 @@ from datetime import datetime
 from evidence.event import Event
 from orchestrator.qualify.checks import Check, equal
 from orchestrator.qualify.launched import Launched
+from orchestrator.qualify.transfers import Transfers, differing, transfers
 from orchestrator.qualify.view import View
 
 STREAM = "stream.jsonl"
@@ -32,10 +33,11 @@ def journal(view: View, step: str) -> Check:
         f"{name} is not in the files"
         for name in sorted({str(event.data["launch"]) for event in said}.difference(names))
     ]
+    moved = transfers(view.events()) if names else Transfers()
     for name in names:
         launched = view.launch(step, name)
         if launched is not None:
-            problems += _launch(launched, [event for event in said if event.data["launch"] == name])
+            problems += _launch(launched, [event for event in said if event.data["launch"] == name], moved)
     got = "; ".join(problems) or fine
     return equal("journal", (STREAM, *(f"{folder}/{name}/launch.json" for name in names)), fine, got)
 
@@ -130,8 +132,8 @@ def _launches(view: View, folder: str) -> tuple[str, ...]:
     return tuple(sorted(found))
 
 
-def _launch(launched: Launched, about: list[Event]) -> Iterator[str]:
-    """One launch: its events in order, its processes, its exit codes, its checkpoints' times."""
+def _launch(launched: Launched, about: list[Event], moved: Transfers) -> Iterator[str]:
+    """One launch: its events in order, its processes, exit codes and files, its checkpoints' times."""
     name = launched.launch.name
     started = [event for event in about if event.type == "orch.launch.started"]
     finished = [event for event in about if event.type == "orch.launch.finished"]
@@ -146,6 +148,8 @@ def _launch(launched: Launched, about: list[Event]) -> Iterator[str]:
     }
     if finished[0].data["exits"] != exits or finished[0].data["reason"]:
         yield f"{name} ended otherwise in the journal than in the files"
+    if launched.view.command is None:
+        yield from differing(launched, started[0].data["jobs"], moved)
     yield from _times(launched, _seconds(started[0]) - CLOCK_S, _seconds(finished[0]) + CLOCK_S)
 
 
