@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from evidence.canonical import loads
+from evidence.digest import sha256_file, sha256_json
 from evidence.event import Event
 from evidence.files import open_regular
 from evidence.names import fault
@@ -68,3 +69,10 @@ class BundleFiles:
     def digest(self, name: str) -> str:
         """SHA-256 of a file of the bundle; of nothing if it is not there."""
         return hashlib.sha256(self.bytes(name) or b"").hexdigest()
+
+
+def specs_sha256(bundle: Path) -> str:
+    """Digest of a bundle's copies of all that was declared: every file by name."""
+    folder = bundle / SPECS
+    names = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+    return sha256_json([[name, sha256_file(folder / name)] for name in names])

@@ -26,7 +26,7 @@ from orchestrator.errors import Label, Refusal, RefusedError, Where
 from orchestrator.plan.command import CommandPlan
 from orchestrator.plan.derive import plan_of
 from orchestrator.plan.model import Plan
-from orchestrator.qualify.bundle_files import INDEX, SPECS
+from orchestrator.qualify.bundle_files import INDEX, SPECS, specs_sha256
 from orchestrator.spec.device import DeviceSpec
 from orchestrator.spec.lane import LaneSpec
 from orchestrator.spec.matrix import MatrixSpec
@@ -110,7 +110,7 @@ def begin(
         hidden.mkdir(mode=0o700)  # a launch's secret is in it while its roles run
         fill(hidden)
         with Stream.create(hidden / STREAM, run_id) as stream:
-            stream.append(kind, lane, {"lane": lane, **first})
+            stream.append(kind, lane, {"lane": lane, **first, "specs_sha256": specs_sha256(hidden)})
         hidden.rename(target)
     except RefusedError:
         shutil.rmtree(hidden)

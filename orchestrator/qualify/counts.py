@@ -6,10 +6,11 @@ its cards, in a file beside the executable. Both must be what the plan implies. 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from orchestrator.build.counted import Counted, counted
 from orchestrator.build.standin import Calls, calls
+from orchestrator.errors import Label
 from orchestrator.plan.roles import Role
 from orchestrator.qualify import devices
 from orchestrator.qualify.checks import Check, equal
@@ -84,8 +85,20 @@ def calls_as_counted(launched: Launched, wanted: Wanted) -> tuple[Check, ...]:
     return (equal(f"{launched.launch.name}-calls", inputs, fine, "; ".join(problems) or fine),)
 
 
-def bound_card_alone(launched: Launched) -> tuple[Check, ...]:
-    """No card but the bound one was asked for anything; nothing where cards are real."""
+_LOST = 719
+"""The driver's word for a card that is lost at a launch."""
+_NEVER_ASKED = frozenset((Label.DEVICE_MINOR, Label.DEVICE_MINOR_TWICE, Label.DEVICE_LIBRARY))
+"""Refused before the driver is asked anything."""
+
+
+def refused_calls(launched: Launched, labels: Mapping[str, str]) -> tuple[Check, ...]:
+    """What was asked of stand-ins in a launch that is refused; nothing where cards are real.
+
+    Args:
+        launched: the launch.
+        labels: role -> what it has to say. One that refuses its card has not used it before, but for one that
+            is lost at its first launch; no card but the bound one is asked for anything.
+    """
     problems: list[str] = []
     inputs: list[str] = []
     if not devices.is_simulated(launched.view):
@@ -93,9 +106,28 @@ def bound_card_alone(launched: Launched) -> tuple[Check, ...]:
     for start in launched.launch.starts:
         if (device := start.bound.device) is not None:
             inputs.append(launched.file(start.role, CALLS))
-            problems += _others(start.role, _calls(launched, start.role), device.minor)
-    fine = "no card but the bound one was asked for anything"
+            there = _calls(launched, start.role)
+            problems += _others(start.role, there, device.minor)
+            own = next((each for each in there if each.minor == device.minor), None)
+            problems += _used(start.role, labels.get(start.role, ""), own)
+    fine = "no card but the bound one was asked, and that one for no more than the refusal takes"
     return (equal(f"{launched.launch.name}-calls", inputs, fine, "; ".join(problems) or fine),)
+
+
+def _used(role: str, label: str, own: Calls | None) -> Iterator[str]:
+    """What the bound card's counts say against a refusal by this label."""
+    if not label.startswith("device-") and label != Label.NVIDIA_PLAN_HOST:
+        return
+    if label in _NEVER_ASKED:
+        if own is not None:
+            yield f"{role}: the driver was asked"
+        return
+    expected = (1, _LOST) if label == Label.DEVICE_LOST else (0, 0)
+    if own is None or not own.calls:
+        yield f"{role}: its card was not asked"
+    elif (own.launches, own.error) != expected or (own.allocations and label != Label.DEVICE_LOST):
+        said = f"{own.launches} launches, {own.allocations} allocations, error {own.error}"
+        yield f"{role}: {said}, expected {expected[0]} launches, error {expected[1]}"
 
 
 def _calls(launched: Launched, role: str) -> tuple[Calls, ...]:

@@ -11,9 +11,10 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from evidence.event import Event
+from orchestrator.qualify.bundle_files import specs_sha256
 from orchestrator.qualify.checks import Check, equal
 from orchestrator.qualify.launched import Launched
-from orchestrator.qualify.transfers import Transfers, differing, transfers
+from orchestrator.qualify.transfers import Transfers, differing, transfers, unheard
 from orchestrator.qualify.view import View
 
 STREAM = "stream.jsonl"
@@ -33,7 +34,8 @@ def journal(view: View, step: str) -> Check:
         f"{name} is not in the files"
         for name in sorted({str(event.data["launch"]) for event in said}.difference(names))
     ]
-    moved = transfers(view.events()) if names else Transfers()
+    moved = transfers(view.events())
+    problems += unheard(view, step, folder, moved) if folder else ()
     for name in names:
         launched = view.launch(step, name)
         if launched is not None:
@@ -62,6 +64,8 @@ def whole_run(view: View) -> Check:
     problems += _copies(view)
     if events[0].type != "orch.lane.started" or events[0].data.get("lane") != view.lane.name:
         problems.append("another lane was begun")
+    if specs_sha256(view.bundle) != events[0].data.get("specs_sha256"):
+        problems.append("other specs were declared when it was begun")
     return equal("whole-run", (STREAM,), fine, "; ".join(problems) or fine)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from evidence.canonical import CanonicalError, loads
@@ -22,6 +23,7 @@ def stand_in_traces(view: View) -> Iterator[str]:
         yield "cards.json: its cards are stand-ins"
     if (view.bundle / devices.STAND_IN).exists():
         yield f"{devices.STAND_IN}: files of a stand-in"
+    yield from _of_journal(view)
     binding = view.json("binding.json") or {}
     for where in ("roles", "swapped"):
         for role, bound in binding.get(where, {}).items():
@@ -30,6 +32,20 @@ def stand_in_traces(view: View) -> Iterator[str]:
     if devices.profiles(view):
         yield from _of_launches(view)
         yield from _of_looks(view)
+
+
+def _of_journal(view: View) -> Iterator[str]:
+    """A stand-in's files were put, asked or fetched; a user's own program names its files as it likes."""
+    if view.command is not None:
+        return
+    files = rf"/(?:{devices.CARDS.rpartition('/')[2]}|nvidia-smi|proc/.+|lib[^/]+)|-calls"
+    place = re.compile(rf".*/{re.escape(view.run_id)}/(?:.+/)?{devices.STAND_IN}(?:{files})?")
+    for event in view.events():
+        if event.type.startswith("orch.remote."):
+            said = (event.data.get("path", ""), *event.data.get("argv", ()))
+            if any(place.fullmatch(str(each)) for each in said):
+                yield f"stream.jsonl: {event.type} was about a stand-in's files"
+                return
 
 
 def _of_launches(view: View) -> Iterator[str]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from evidence.digest import sha256_bytes
 from evidence.event import Event
 from orchestrator.qualify.launched import Launched
+from orchestrator.qualify.view import View
 
 _CHECKPOINT = "checkpoint/"
 _ALWAYS = ("stdout", "stderr")
@@ -77,4 +78,43 @@ def _came(moved: Transfers, node: str, folder: str) -> dict[str, str]:
     }
     for place in (folder, f"{folder}/job"):
         found |= moved.got.get((node, place), {})
+    return found
+
+
+def unheard(view: View, step: str, folder: str, moved: Transfers) -> Iterator[str]:
+    """Kept answers of nodes on their cards that nobody gave in a step's finished attempt, one sentence each.
+
+    Args:
+        view: the bundle.
+        step: its name.
+        folder: of the attempt, as the manifest names it.
+        moved: all that moved in the run.
+    """
+    given = _given(view, step)
+    for path in sorted((view.bundle / folder).glob("cards/*/*.stdout")):
+        name = path.relative_to(view.bundle).as_posix()
+        begin = name.removesuffix("stdout")
+        said, complaint, code = (view.bytes(f"{begin}{part}") or b"" for part in ("stdout", "stderr", "exit"))
+        answer = (
+            path.parent.name,
+            code.decode("ascii", "replace").strip(),
+            sha256_bytes(said),
+            len(complaint),
+        )
+        if answer not in given and not moved.redacted.intersection((name, f"{begin}stderr")):
+            yield f"{path.parent.name} never gave the answer {path.relative_to(view.bundle / folder)}"
+
+
+def _given(view: View, step: str) -> set[tuple[str, str, str, int]]:
+    """Answers of the step's last attempt: node, exit code, digest, and bytes on standard error."""
+    found: set[tuple[str, str, str, int]] = set()
+    for event in view.events():
+        data = event.data
+        if event.type == "orch.step.started" and data["step"] == step:
+            found = set()
+        elif event.type == "orch.remote.run" and "stdout_sha256" in data:
+            code = "none" if data["exit"] is None else str(data["exit"])
+            found.add((str(data["node"]), code, str(data["stdout_sha256"]), int(data["stderr"])))
+        elif event.type == "orch.step.finished" and data["step"] == step:
+            return found
     return found

@@ -63,12 +63,17 @@ class Recorded(Around):
         return answer
 
     def run(self, argv: Sequence[str], *, deadline_s: float) -> Completed:
-        """Journals the command, its exit code and how much it said."""
+        """Journals the command, its exit code, how much it said, and the digest of what it answered."""
         return self._act(
             "run",
             {"argv": list(argv)},
             lambda: self.inner.run(argv, deadline_s=deadline_s),
-            lambda done: {"exit": done.exit, "stdout": len(done.stdout), "stderr": len(done.stderr)},
+            lambda done: {
+                "exit": done.exit,
+                "stdout": len(done.stdout),
+                "stdout_sha256": hashlib.sha256(done.stdout).hexdigest(),
+                "stderr": len(done.stderr),
+            },
         )
 
     def make_root(self, root: PurePosixPath, owner: str) -> None:

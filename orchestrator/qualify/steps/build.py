@@ -140,6 +140,8 @@ def _faults(data: bytes | None, planned: Planned, made: tuple[str, Made], record
     is_device = runs_on.device is not None
     found = verify(data, target=runs_on.target, plan=planned.plan.digest, role=role, is_device=is_device)
     problems = [str(problem) for problem in found]
+    if runs_on.device is not None and f"{runs_on.device.product}\0".encode() not in data:
+        problems.append(f"it is not made for {runs_on.device.product}")
     if recorded != _entry(Program(role, runs_on.target, data), runs_on):
         problems.append(f"it is not the program that the build recorded (expected {recorded})")
     return "; ".join(problems)

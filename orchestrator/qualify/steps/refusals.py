@@ -11,7 +11,7 @@ from orchestrator.qualify import controls
 from orchestrator.qualify.checks import Check, Verdict, equal
 from orchestrator.qualify.command import series
 from orchestrator.qualify.controls import BASE, HOLDER, ORDER, PORT, Control
-from orchestrator.qualify.counts import bound_card_alone, calls_as_counted
+from orchestrator.qualify.counts import calls_as_counted, refused_calls
 from orchestrator.qualify.device_controls import device_controls
 from orchestrator.qualify.launch_checks import (
     as_asked,
@@ -93,8 +93,9 @@ def judge(view: View) -> tuple[Check, ...]:
         if launched is not None:
             wanted = control.asked(view, checkpoint, f"{folder}/{control.name}")
             checks += (as_asked(launched, wanted), executables(launched))
-            checks.append(refused(launched, control.labels(view.planned.plan)))
-            checks += bound_card_alone(launched)
+            labels = control.labels(view.planned.plan)
+            checks.append(refused(launched, labels))
+            checks += refused_calls(launched, labels)
     return tuple(checks)
 
 

@@ -294,13 +294,15 @@ def edit(bundle: Path, pattern: str, change: Callable[[bytes], bytes]) -> None:
 
 
 def in_journal(bundle: Path) -> None:
-    """Begun on this machine with its own cards, in a journal that is whole again."""
+    """Begun on this machine with its own cards, where nobody put a stand-in; the journal is whole again."""
     path = bundle / "stream.jsonl"
     events = [json.loads(line) for line in path.read_bytes().splitlines()]
     path.unlink()
     with Stream.create(path, events[0]["source"]) as stream:
         for event in events[:-1]:
             data = event["data"]
+            if "standin" in json.dumps(data):
+                continue
             if "cards_sha256" in data:
                 data = {**data, "pods": "local", "cards_sha256": sha256_file(bundle / "cards.json")}
             stream.append(event["type"], event["subject"], data)
