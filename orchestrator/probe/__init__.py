@@ -8,11 +8,12 @@ from orchestrator.probe.card_checks import state_rows
 from orchestrator.probe.checks import checks
 from orchestrator.probe.commands import Question, Said, commands
 from orchestrator.probe.inventory import Card, Fault, Inventory, Process, Reading
-from orchestrator.probe.reading import read
+from orchestrator.probe.reading import STANDIN, read
 from orchestrator.probe.rows import Row, Wanted
 from orchestrator.probe.values import Value
 
 __all__ = [
+    "STANDIN",
     "Card",
     "Fault",
     "Inventory",

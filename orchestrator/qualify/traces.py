@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from evidence.canonical import CanonicalError, loads
+from orchestrator.probe import STANDIN
 from orchestrator.qualify import devices, looks
 from orchestrator.qualify.launch import Launch, Start
 from orchestrator.qualify.view import View
@@ -23,7 +24,9 @@ def stand_in_traces(view: View) -> Iterator[str]:
         yield "cards.json: its cards are stand-ins"
     if (view.bundle / devices.STAND_IN).exists():
         yield f"{devices.STAND_IN}: files of a stand-in"
-    yield from _of_journal(view)
+    if view.command is None:  # a user's own program names its files as it likes
+        yield from _of_journal(view)
+        yield from _of_files(view)
     binding = view.json("binding.json") or {}
     for where in ("roles", "swapped"):
         for role, bound in binding.get(where, {}).items():
@@ -31,13 +34,10 @@ def stand_in_traces(view: View) -> Iterator[str]:
                 yield f"binding.json: {role} is bound to a stand-in"
     if devices.profiles(view):
         yield from _of_launches(view)
-        yield from _of_looks(view)
 
 
 def _of_journal(view: View) -> Iterator[str]:
-    """A stand-in's files were put, asked or fetched; a user's own program names its files as it likes."""
-    if view.command is not None:
-        return
+    """A stand-in's files were put, asked or fetched."""
     files = rf"/(?:{devices.CARDS.rpartition('/')[2]}|nvidia-smi|proc/.+|lib[^/]+)|-calls"
     place = re.compile(rf".*/{re.escape(view.run_id)}/(?:.+/)?{devices.STAND_IN}(?:{files})?")
     for event in view.events():
@@ -55,19 +55,18 @@ def _of_launches(view: View) -> Iterator[str]:
             yield f"{name}/launch.json: {start.role} was bound to a stand-in"
         if any(file.name.startswith(devices.STAND_IN) for file in start.files):
             yield f"{name}/launch.json: a stand-in's files lay beside {start.role}"
-        if view.bytes(f"{name}/{start.role}/{devices.CALLS}") is not None:
-            yield f"{name}/{start.role}: a stand-in counted its calls"
         if (said := _said(view, name, start.role)) and said.get("simulated") is not False:
             yield f"{name}/{start.role}/stdout: it ran on a stand-in"
 
 
-def _of_looks(view: View) -> Iterator[str]:
-    for folder in (path.parent for path in sorted(view.bundle.glob(f"steps/*/*/{looks.FOLDER}"))):
-        name = folder.relative_to(view.bundle).as_posix()
-        for brief in (True, False):
-            for node, inventory in looks.inventories(view, name, brief=brief).items():
-                if inventory.is_simulated:
-                    yield f"{name}/{looks.FOLDER}/{node}: a stand-in answered"
+def _of_files(view: View) -> Iterator[str]:
+    """What a stand-in said or wrote, whatever the bundle's specs say of devices by now."""
+    for path in sorted(view.bundle.glob(f"steps/*/*/*/*/{devices.CALLS}")):
+        yield f"{path.relative_to(view.bundle).as_posix()}: a stand-in counted its calls"
+    for path in sorted(view.bundle.glob(f"steps/*/*/{looks.FOLDER}/*/*")):
+        name = path.relative_to(view.bundle).as_posix()
+        if STANDIN.encode() in (view.bytes(name) or b""):
+            yield f"{name}: a stand-in answered"
 
 
 def ran_on_its_card(view: View) -> bool:

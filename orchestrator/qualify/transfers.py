@@ -63,11 +63,18 @@ def differing(launched: Launched, folders: Mapping[str, str], moved: Transfers) 
             if moved.put.get((start.node, f"{folder}/{file}")) != sha256:
                 yield f"{name}: {file} is not what was put there"
         came = _came(moved, start.node, folder)
-        for file in (*came, *(each for each in _ALWAYS if each not in came)):
+        for file in sorted({*came, *_there(launched, start.role), *_ALWAYS}):
             place = launched.file(start.role, file)
             is_same = came.get(file) == sha256_bytes(launched.view.bytes(place) or b"")
             if not is_same and place not in moved.redacted:
                 yield f"{name}: {file} is not what came back"
+
+
+def _there(launched: Launched, role: str) -> Iterator[str]:
+    """What the bundle has of a role but its exit code, and what is collected while it runs."""
+    folder = launched.view.bundle / launched.name / role
+    if folder.is_dir():
+        yield from (path.name for path in folder.iterdir() if path.is_file() and path.name != "exit")
 
 
 def _came(moved: Transfers, node: str, folder: str) -> dict[str, str]:
