@@ -232,7 +232,7 @@ def test_a_card_that_is_another_by_now_is_refused_before_a_step(passed: Passed, 
     assert f"got {other}, expected {card['uuid']}" in refusal.message
     assert card_checks.refusals(view, "steps/uninterrupted/1") == ()
     wrong = {check.name for check in judge_step(view, split).checks if check.verdict == "fail"}
-    assert wrong == {"cards", "judged-before"}
+    assert wrong == {"cards", "journal", "judged-before"}
 
 
 def test_a_card_that_would_not_hold_its_role_is_refused_in_preflight(passed: Passed, tmp_path: Path):
