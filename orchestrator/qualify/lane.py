@@ -98,12 +98,18 @@ def _run(options: RunOptions, observer: Observer, opening: Opening) -> LaneOutco
     with signals(allowed), _reached(journal, opening, view, allowed) as reached:
         session = _session(options, journal, view, allowed, reached)
         tracking.begin(options.tracker_url, view, view.lane.name, view.plan, session.observer)
-        if session.nodes and opened.resumed and (opening.pods is not None or not _is_over(opening, view)):
+        if session.nodes and opened.resumed and _goes_on(opening, view):
             _take_up(session)
         allowed.is_armed = True
         allowed.stop_requested = allowed.stop_requested or options.stop
         crashed = "" if opened.stream.sealed else run_steps(session)
         return _finish(options, session, view, crashed)
+
+
+def _goes_on(opening: Opening, view: View) -> bool:
+    """Whether something is to be done on nodes: not of a run that is over, or whose nodes are given up."""
+    is_given_up = opening.pods is None and view.pods is not None
+    return not is_given_up and not _is_over(opening, view)
 
 
 def _is_over(opening: Opening, view: View) -> bool:
@@ -124,7 +130,7 @@ def _reached(journal: Journal, opening: Opening, view: View, allowed: Limits) ->
     try:
         if not over or pods is None:
             reached = _way(journal, opening, view, allowed)
-        if not over and (pods is not None or view.pods is None):
+        if _goes_on(opening, view):
             reach.settle_in(reached, opened.stream.source, crew, journal.observer.note)
     except (RefusedError, RemoteError, StopLaneError) as error:
         if not opened.resumed:

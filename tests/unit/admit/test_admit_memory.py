@@ -21,7 +21,7 @@ WORD = 8
 
 CONTENT = Path(__file__).parents[3]
 CARD = CONTENT / "specs" / "devices" / "nvidia-geforce-rtx-3070.yaml"
-SLACK = 128 * 1024
+SLACK = 132 * 1024
 
 
 def wide(folder: Path) -> Planned:
