@@ -10,6 +10,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -210,6 +211,11 @@ def test_a_writer_killed_in_the_middle_leaves_nothing_and_no_lock(store: Store) 
     assert examine(store) == ()
 
 
+def eight_processes() -> ProcessPoolExecutor:
+    """One that dies is an error here, and not waited for."""
+    return ProcessPoolExecutor(8, mp_context=multiprocessing.get_context("spawn"))
+
+
 def _write_much(arguments: tuple[str, int]) -> str:
     path, worker = arguments
     try:
@@ -225,8 +231,8 @@ def _write_much(arguments: tuple[str, int]) -> str:
 
 def test_eight_processes_make_one_database_and_lose_no_write(tmp_path: Path) -> None:
     path = str(tmp_path / "t.sqlite3")
-    with multiprocessing.get_context("spawn").Pool(8) as pool:
-        assert pool.map(_write_much, [(path, worker) for worker in range(8)], chunksize=1) == [""] * 8
+    with eight_processes() as pool:
+        assert list(pool.map(_write_much, [(path, worker) for worker in range(8)])) == [""] * 8
     store = open_store(path, create=False)
     assert len(query.runs(store, limit=1000)) == 8 * 25
     shared = [m.revision for m in query.run(store, "3-0").measurements if m.name == "shared"]
@@ -242,14 +248,15 @@ def _ingest(arguments: tuple[str, str]) -> bool:
 
 def test_eight_processes_that_ingest_one_bundle_record_it_once(tmp_path: Path) -> None:
     bundle = building.build(tmp_path, "r1")
-    with multiprocessing.get_context("spawn").Pool(8) as pool:
-        new = pool.map(_ingest, [(str(tmp_path / "t.sqlite3"), str(bundle))] * 8, chunksize=1)
+    with eight_processes() as pool:
+        new = pool.map(_ingest, [(str(tmp_path / "t.sqlite3"), str(bundle))] * 8)
     assert sorted(new) == [False] * 7 + [True]
 
 
 BEGIN = """
 import sys
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from tracker.record import begin_run
 from tracker.store import open_store
