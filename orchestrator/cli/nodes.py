@@ -95,7 +95,9 @@ def read_rental(path: Path | None) -> PodsSpec:
     from orchestrator.spec.read import read_pods
 
     path = path or DEFAULT
-    if not path.exists():
+    if str(path) in ("local", "simulated") and not path.exists():
+        complain(f"--pods {path} is for `orch run`, which has no rental then; here a pods file is wanted")
+    elif not path.exists():
         complain(f"there is no {path}: `orch pods add NAME 'ssh ...'` writes one, --pods FILE names another")
     return read_pods(path)
 

@@ -68,7 +68,7 @@ def login_of(name: str, key: str | None, settings: Settings) -> Login:
         path = Path(key).expanduser()
         loaded = paramiko.PKey.from_path(path)
     except (FileNotFoundError, RuntimeError) as error:  # the latter: `~` of somebody who is not here
-        raise _refusal(name, "no such file", "the private key that the pods file names") from error
+        raise _refusal(name, "no such file", "the private key that `-i`, or the pods file, names") from error
     except OSError as error:
         raise _refusal(name, str(error.strerror), "a private key that can be read") from error
     except (paramiko.PasswordRequiredException, TypeError) as error:

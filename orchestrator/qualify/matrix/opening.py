@@ -6,6 +6,7 @@ here before any cell is begun.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from evidence.canonical import dumps
@@ -19,6 +20,11 @@ from orchestrator.qualify.options import RunOptions
 from orchestrator.qualify.view import LOCAL, SIMULATED
 from orchestrator.spec.matrix import Cell, MatrixSpec
 from orchestrator.spec.read import files, read_any_lane, read_lane
+
+_WAYS = (
+    f"`--pods {SIMULATED}` runs on stand-ins, `--only` names the cells that this machine can run; "
+    "a cell's lane.yaml, which is in the bundle of such a run, takes `--pods FILE`"
+)
 
 
 def open_matrix(options: RunOptions) -> bundles.Opened:
@@ -87,9 +93,14 @@ def _cards(spec: MatrixSpec, cells: tuple[Cell, ...], bundle: Path, options: Run
         try:
             cards_of(read_lane(bundle / CELLS / cell.name / LANE), options)
         except RefusedError as error:
-            found |= dict.fromkeys(error.refusals)
+            found |= dict.fromkeys(_with_ways(each) for each in error.refusals)
     if found:
         raise RefusedError(found)
+
+
+def _with_ways(refusal: Refusal) -> Refusal:
+    """A lane that lacks a card is sent to a pods file, which a matrix does not take."""
+    return replace(refusal, hint=_WAYS) if refusal.label == Label.DEVICE_ABSENT else refusal
 
 
 def _reopen(options: RunOptions, bundle: Path) -> bundles.Opened:

@@ -149,6 +149,8 @@ def test_without_a_card_the_way_out_is_named_before_anything_is_begun(workshop: 
     assert run.returncode == 1
     assert "local: device-absent: " in run.stderr
     assert "--pods simulated" in run.stderr
+    assert "`--only` names the cells" in run.stderr
+    assert "`--pods FILE` names machines" not in run.stderr
     assert workshop.bundles() == []
 
 
